@@ -1,7 +1,8 @@
 /**
- * The most expensive requests of each kind, at the limits of their size: none takes the processor
- * from others (docs/security.md, "Ways in"). The unit is the processor time of a small create in the same
- * run, about 1 ms.
+ * What requests cost. The statements of each are counted at the driver: the round trips to the
+ * database are most of the cost of a request. The most expensive requests of each kind, at the limits
+ * of their size, take the processor from no other (docs/security.md, "Ways in"). The unit is the
+ * processor time of a small create in the same run, about 1 ms.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +13,7 @@ import { MAX_URL } from "../../shared/schema/limits.ts";
 import { createApiKey, createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { launchServer } from "../support/service/server_process.ts";
-import { PAYMENTS } from "../support/service/service_case.ts";
+import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 /** Most processor time of a request, in small creates. */
 const MOST = 10;
@@ -168,4 +169,42 @@ Deno.test({
       await database.drop();
     }
   },
+});
+
+serviceCase("round trips to the database by request", async (t, service) => {
+  const V1 = "/api-v1-payments/v1";
+  const body = { amount: 1, currency: "EUR" };
+  const paid = `${PAYMENTS}/${(await service.pay(APPROVED.card)).body.id}`;
+  const pending = `${PAYMENTS}/${(await service.pay()).body.id}`;
+  const refund = (await service.call("POST", `${paid}/refund`, { body: { amount: 1 } })).body.id;
+  const advance = paid.replace(PAYMENTS, `${SANDBOX}/payments`) + "/advance";
+  const cases: [name: string, method: string, path: string, body: unknown, statements: number][] = [
+    ["create", "POST", PAYMENTS, body, 1],
+    ["sandbox create", "POST", `${SANDBOX}/payments`, body, 1],
+    ["get", "GET", paid, undefined, 1],
+    ["list", "GET", PAYMENTS, undefined, 1],
+    ["refund", "POST", `${paid}/refund`, { amount: 1 }, 2],
+    ["advance", "POST", advance, { to: "chargeback" }, 2],
+    ["cancel", "POST", `${pending}/cancel`, undefined, 2],
+    ["get refund", "GET", `${V1}/refunds/${refund}`, undefined, 1],
+    ["list refunds", "GET", `${paid}/refunds`, undefined, 1],
+    ["ledger entries", "GET", `${V1}/ledger_entries`, undefined, 1],
+    ["refused body", "POST", PAYMENTS, {}, 1],
+    ["unknown route", "GET", `${V1}/nothing`, undefined, 1],
+    ["reset", "POST", `${SANDBOX}/reset`, undefined, 1],
+  ];
+  for (const [name, method, path, body, statements] of cases) {
+    await t.step(`${name} takes ${statements}`, async () => {
+      service.forgetStatements();
+      await service.call(method, path, { body, idempotency_key: crypto.randomUUID() });
+      service.assertStatements(statements);
+    });
+  }
+  await t.step("a replay takes 1", async () => {
+    await service.pay({}, { idempotency_key: "again" });
+    service.forgetStatements();
+    const replay = await service.pay({}, { idempotency_key: "again" });
+    assert.equal(replay.headers.get("Idempotent-Replayed"), "true");
+    service.assertStatements(1);
+  });
 });
