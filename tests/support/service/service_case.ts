@@ -25,7 +25,7 @@ export const APPROVED = {
   swift: { iban: "GB82 WEST 1234 5698 7654 32" },
   stablecoin: { wallet: "0x000000000000000000000000000000000000dEaD" },
 } as const;
-export type Kind = keyof typeof APPROVED;
+type Kind = keyof typeof APPROVED;
 export const KINDS = Object.keys(APPROVED) as Kind[];
 
 /** A card with another number or other fields than the approved one. */
