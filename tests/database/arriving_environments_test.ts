@@ -8,8 +8,8 @@ import { digestOf, tenantTables } from "../../apps/operator/cells_database.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { saidBy } from "../support/database/invariant_breaches.ts";
 import { addAccount, providerCase, reserve, succeeded } from "../support/database/provider_flow.ts";
+import { insertEndpoint } from "../support/webhook/dispatcher_polls.ts";
 
-const ENDPOINT = `whe_${"0".repeat(26)}`;
 const ENDED = `env_${"1".repeat(26)}`;
 const CLOCK = `env_${"2".repeat(26)}`;
 const LEASE_MS = 30_000;
@@ -83,11 +83,7 @@ providerCase("nothing touches an arriving environment", async (t, given) => {
     ["the check of the books", async () => (await saidBy(sql)).length > 0, false, true],
   ];
   await fillSandbox(sql, key.environment_id, 3);
-  await sql`
-    insert into pay.webhook_endpoints (environment_id, id, slot, url, events, status, secrets,
-      revision, created_at, body)
-    values (${key.environment_id}, ${ENDPOINT}, 0, 'https://example.com/', '{*}', 'enabled', '[]',
-      1, now(), '{}')`;
+  await insertEndpoint(service);
   // The last payment has a poison delivery.
   await sql`update pay.webhook_deliveries set status = 'pending',
     next_attempt_at = now() - interval '1 hour',

@@ -9,7 +9,7 @@ import type { ReservedSql } from "postgres";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { rowsRead } from "../support/database/pages_read.ts";
 import { startService, type TestKey, type TestService } from "../support/service/service.ts";
-import { NO_DISPATCHER } from "../support/webhook/dispatcher_polls.ts";
+import { insertEndpoint, NO_DISPATCHER } from "../support/webhook/dispatcher_polls.ts";
 
 /** Rows of each kind. The default is enough to tell a batch from a scan. */
 const ROWS = Number(Deno.env.get("ROWS") ?? 60_000);
@@ -352,22 +352,13 @@ Deno.test(`each statement reads a bounded number of a tenant's ${ROWS} rows`, as
     const standing = await service.issueKey(made!.id);
     await sql`insert into pay.sandbox_settings (environment_id, version, frozen_at)
       values (${standing.environment_id}, 1, '2030-01-01T00:00:00Z')`;
-    for (
-      const [{ environment_id }, endpoint_id] of [[service.key, RUNNING], [
-        standing,
-        STANDING,
-      ]] as const
-    ) {
-      await sql`insert into pay.webhook_endpoints
-        (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
-        values (${environment_id}, ${endpoint_id}, 0, 'https://example.com/', '{*}', 'enabled', '[]',
-          1, now(), '{}')`;
-    }
     const inbox_id = `whe_3${"0".repeat(25)}`;
-    await sql`insert into pay.webhook_endpoints (environment_id, id, slot, delivery, url, events,
-        status, secrets, revision, created_at, body)
-      values (${service.other.environment_id}, ${inbox_id}, 0, 'inbox', null, '{*}', 'enabled', '[]',
-        1, now(), '{}')`;
+    await insertEndpoint(service, 1);
+    await insertEndpoint(service, 2, { environment_id: standing.environment_id });
+    await insertEndpoint(service, 3, {
+      environment_id: service.other.environment_id,
+      url: null,
+    });
     const began = performance.now();
     await fill(service, standing, inbox_id);
     console.log(`filled in ${Math.round(performance.now() - began)} ms`);

@@ -15,12 +15,14 @@ import { pagesRead, removeDeletedRows, rowsRead } from "../support/database/page
 import { addAccount, completion, reserve } from "../support/database/provider_flow.ts";
 import type { TestService } from "../support/service/service.ts";
 import { serviceCase } from "../support/service/service_case.ts";
+import { insertEndpoint } from "../support/webhook/dispatcher_polls.ts";
 
 /** The number of calls after which a connection uses its cached plan. */
 const CALLS = 8;
 /** Payments of a sandbox, each with two deliveries; rows of each table of providers. */
 const ROWS = 20_000;
-const ENDPOINT = `whe_${"1".repeat(26)}`;
+/** The endpoint in the first slot. */
+const ENDPOINT = `whe_${"0".repeat(26)}`;
 
 /** A test's service and connection. */
 interface Case {
@@ -81,15 +83,6 @@ async function fillOutbox({ sql, key: { environment_id } }: TestService, payment
     from pay.events e`;
 }
 
-/** Adds the endpoint, or an inbox. */
-async function addEndpoint({ sql, key }: TestService, url: string | null): Promise<void> {
-  await sql`
-    insert into pay.webhook_endpoints (environment_id, id, slot, url, delivery, events, status,
-      secrets, revision, created_at, body)
-    values (${key.environment_id}, ${ENDPOINT}, 0, ${url}, ${url === null ? "inbox" : "url"}, '{*}',
-      'enabled', '[]', 1, now(), '{}')`;
-}
-
 costCase("pay.list() of payments reads as little for a deep page", async (t, test) => {
   const { service, pages } = test;
   const payments = 5_000;
@@ -145,7 +138,7 @@ costCase("pay.poll_deliveries() reads few pages with a large backlog", async (_,
   const take = () => connection.unsafe<Leased[]>(poll, parameters(leased), { prepare: true });
   await often(async () => assert.equal((await take()).length, 0));
   await fillOutbox(service);
-  await addEndpoint(service, "https://example.com/");
+  await insertEndpoint(service);
   leased = [];
   await often(async () => leased = await take());
   assert.equal(leased.length, EACH);
@@ -163,12 +156,7 @@ serviceCase("pay.poll_deliveries() reads few rows of many endpoints", async (_t,
   const { sql, key: { environment_id } } = service;
   await fillSandbox(sql, environment_id, 100);
   await sql`delete from pay.webhook_deliveries`;
-  await sql`
-    insert into pay.webhook_endpoints (environment_id, id, slot, url, events, status, secrets,
-      revision, created_at, body)
-    select ${environment_id}, 'whe_' || lpad(n::text, 26, '0'), n, 'https://example.com/', '{*}',
-      'enabled', '[]', 1, now(), '{}'
-    from generate_series(0, ${ENDPOINTS - 1}) n`;
+  for (let slot = 0; slot < ENDPOINTS; slot++) await insertEndpoint(service, slot);
   await sql`
     insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
       subject_id, sequence, status, next_attempt_at, created_at)
@@ -206,7 +194,7 @@ costCase("pay.read_inbox() reads few pages of a large inbox", async (_, test) =>
   };
   await often(async () => assert.equal(await page(null), "not_found"));
   await fillOutbox(service);
-  await addEndpoint(service, null);
+  await insertEndpoint(service, 0, { url: null });
   // About thirty pages for each delivery that the read adds to the inbox.
   assertFew("adding 1 000 deliveries", await pages(read, parameters(null)), 50_000);
   let position = 0;

@@ -73,17 +73,23 @@ export const NO_DISPATCHER = {
 } as unknown as Partial<Settings>;
 
 /**
- * Inserts an endpoint as a service with a master secret stores it. Its id begins with its slot.
+ * Inserts an endpoint as a service with a master secret stores it, or without a URL an inbox. Its id
+ * begins with its slot.
  */
 export async function insertEndpoint(
   { sql, key }: TestService,
   slot = 0,
-  { environment_id = key.environment_id, url = "http://127.0.0.1:1/" } = {},
+  { environment_id = key.environment_id, url = "http://127.0.0.1:1/" }: {
+    environment_id?: string;
+    url?: string | null;
+  } = {},
 ): Promise<void> {
   await sql`insert into pay.webhook_endpoints
-    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
-    values (${environment_id}, ${`whe_${slot}${"0".repeat(25)}`}, ${slot}, ${url}, '{*}', 'enabled',
-      '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
+    (environment_id, id, slot, url, delivery, events, status, secrets, revision, created_at, body)
+    values (${environment_id}, ${`whe_${slot}${"0".repeat(25)}`}, ${slot}, ${url},
+      ${
+    url === null ? "inbox" : "url"
+  }, '{*}', 'enabled', '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
 }
 
 /** Registers a test of polls at `AT` with a number of endpoints, without a dispatcher. */
