@@ -3,7 +3,7 @@
 import type { CallOptions, TestResponse } from "./service.ts";
 
 /** A service in this process, or the URL before the path `/<function>/…`. */
-export type Target = string | { fetch(request: Request): Promise<Response> };
+type Target = string | { fetch(request: Request): Promise<Response> };
 
 /** The options of a call. */
 export type KeyedCall = Omit<CallOptions, "unchecked">;
