@@ -327,17 +327,6 @@ const wired: Payment = {
   method_kind: "sepa",
   capability: "sepa_payment",
   amount_received: 0,
-  next_action: {
-    type: "bank_transfer",
-    iban: "DE09000000000000000001",
-    bic: "PAYSDEF0",
-    holder_name: "Shop",
-    reference: "RF33MSSYZKCZNCNZE40R",
-    amount_minor: 10,
-    currency: "EUR",
-    expires_at: EXPIRES_AT,
-    epc_qr: null,
-  },
 };
 /** Reads a provider event of a bank: `a4` books a transfer of 4, `x` the time is over. */
 const booked = (word: string): ProviderEvent => ({ ...read(word), currency: "EUR" });
@@ -385,7 +374,7 @@ for (const [name, words, line, events] of TRANSFERS) {
 }
 
 Deno.test("applyProviderEvent() of a payment by bank transfer: money for a cancelled payment", () => {
-  const cancelled: Payment = { ...wired, status: "cancelled", next_action: null };
+  const cancelled: Payment = { ...wired, status: "cancelled" };
   const { payment, ledger } = byBank("a10", cancelled);
   assert.deepEqual([payment.status, payment.amount_received], ["cancelled", 10]);
   assert.equal(ledger["unapplied EUR"], 10);
