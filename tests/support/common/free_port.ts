@@ -1,4 +1,5 @@
-const LOWEST = 10_000;
+/** Above 10080, the last port that `fetch` refuses. */
+const LOWEST = 10_081;
 /** Below the ports that systems give to outgoing connections. */
 const HIGHEST = 32_000;
 
