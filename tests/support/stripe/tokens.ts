@@ -3,7 +3,7 @@
 import type { EnginePayment } from "./engine.ts";
 
 /** The behaviour of a test payment method. */
-export interface Token {
+interface Token {
   brand: string;
   last4: string;
   card: EnginePayment["card"];
