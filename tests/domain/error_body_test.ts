@@ -1,4 +1,4 @@
-/** The renderer of error bodies (contract §6): members, their order, and the type of each code. */
+/** The renderer of error bodies (contract §6): members and their order. */
 
 import assert from "node:assert/strict";
 import { ApiError } from "../../shared/core/errors.ts";
