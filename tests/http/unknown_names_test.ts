@@ -106,6 +106,7 @@ for (const [schema, sent, param, says] of CASES) {
     const error = errorOf(() => parseBody(schema, { value: sent, literals: new Map() }));
     assert.equal(error.details.param, param);
     assert.ok(error.message.startsWith(`"${param}" `), error.message);
+    assert.ok(error.message.length <= 230 || param.length >= 100, error.message);
     assert.ok(error.message.includes(says), error.message);
   });
 }

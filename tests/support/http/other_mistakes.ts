@@ -222,24 +222,10 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
   ]],
   ["Other names of fields", [
     paying({ crad: { token: "pm_card_visa" } }),
-    paying({ returnUrl: "https://shop.example" }),
-    paying({ capture_method: "manual" }),
-    paying({ payment_method: "pm_card_visa" }),
     paying({ method: "creditcard" }),
-    paying({ redirectUrl: "https://shop.example" }),
-    paying({ webhookUrl: "https://shop.example" }),
-    paying({ application_fee_amount: 5 }),
     paying({ card: { number: "4242424242424242", expiryMonth: 12, cvv: "123" } }),
-    paying({ wallet: { address: WALLET, chain: "polygon" } }),
     refunding({ amout: 5 }),
     refunding({ value: 5 }),
-    capturing({ amount_to_capture: 5 }),
-    capturing({ amount: 5, final_capture: false }),
-    [
-      "the endpoint with enabled_events",
-      ({ call }) =>
-        call("POST", ENDPOINTS, { body: { url: "https://a.example", enabled_events: [] } }),
-    ],
   ]],
   ["Headers and queries", [
     [
