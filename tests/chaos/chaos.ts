@@ -34,7 +34,7 @@ const USAGE = `Usage: deno task chaos [--seed N] [--ops N] [--kills N] [--client
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
   --full        every run at its full size: 100000 operations and 200 kills
-  --write       writes the report to tests/chaos/last_runs.md
+  --write       writes each run to tests/chaos/last_runs.md when it ends
 `;
 
 /** The command line. */
@@ -46,6 +46,8 @@ interface ChaosOptions {
   live_operations: number;
   promises: string[];
   is_written: boolean;
+  /** The arguments that decide the sizes of the runs, as they were given. */
+  sizes: string;
 }
 
 /** From this number of operations on, each run has its full size. */
@@ -102,28 +104,29 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`${(error as Error).message}\n\n${USAGE}`);
     return 2;
   }
-  const { seed, is_written } = options;
-  const [started, started_at, commit] = [performance.now(), new Date(), await readCommit(ROOT)];
-  console.log(`seed ${seed}, commit ${commit}, ${started_at.toISOString()}`);
-  const judged = await playAll(options);
+  const { seed, is_written, sizes } = options;
+  const [now, commit] = [new Date().toISOString(), await readCommit(ROOT)];
+  console.log(`seed ${seed}, commit ${commit}, ${now}`);
+  const judged = await playAll(options, async (judged) => {
+    console.log(renderRun(judged));
+    const args = `--seed ${seed} --promise ${judged.run} ${sizes}`.trim();
+    if (is_written) await writePage(judged, { args, commit, day: now.slice(0, 10) });
+  });
   // Once more at the end, where a log that is cut off still has it.
   const broken = judged.flatMap(({ run, verdicts }) =>
     verdicts.filter(({ breaches }) => breaches.length > 0)
       .map(({ promise, breaches }) => `broken ${run} ${promise}: ${breaches[0]}`)
   );
   for (const breach of broken) console.log(breach);
-  if (is_written) {
-    const seconds = (performance.now() - started) / 1_000;
-    const rest = args.filter((arg) => arg !== "--write").join(" ");
-    const command = rest.includes("--seed") ? rest : `--seed ${seed} ${rest}`.trim();
-    await writePage(judged, { args: command, commit, started_at, seconds });
-  }
   console.log(broken.length === 0 ? "Every promise held" : `Broken: repeat it with --seed ${seed}`);
   return broken.length === 0 ? 0 : 1;
 }
 
-/** Plays each run on a stage of its own, and prints its verdicts. */
-async function playAll(options: ChaosOptions): Promise<Judged[]> {
+/** Plays each run on a stage of its own, and tells its verdicts when it ends. */
+async function playAll(
+  options: ChaosOptions,
+  onEnd: (judged: Judged) => Promise<void>,
+): Promise<Judged[]> {
   const stages = new Set<Stage>();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => {
@@ -138,7 +141,7 @@ async function playAll(options: ChaosOptions): Promise<Judged[]> {
     try {
       const verdicts = await RUNS[run]!(stage, options, onCalm);
       const judged = { run, seconds: (performance.now() - started) / 1_000, verdicts };
-      console.log(renderRun(judged));
+      await onEnd(judged);
       return judged;
     } finally {
       await stage.end();
@@ -205,5 +208,11 @@ function readOptions(args: readonly string[]): ChaosOptions {
       : number("operations", values.operations),
     promises,
     is_written: values.write,
+    sizes: [
+      values.full ? "--full" : "",
+      ...(["ops", "kills", "operations"] as const).map((name) =>
+        values[name] === undefined ? "" : `--${name} ${values[name]}`
+      ),
+    ].filter((argument) => argument !== "").join(" "),
   };
 }

@@ -4,14 +4,13 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { Verdict } from "./harness/audit.ts";
 
-/** The program that repeats the run, and its circumstances. */
+/** The circumstances of a run. */
 interface Circumstances {
-  /** The command line after `deno task chaos`. */
+  /** The command line after `deno task chaos` that repeats it. */
   args: string;
   commit: string;
-  /** UTC. */
-  started_at: Date;
-  seconds: number;
+  /** Such as `2026-01-31`, UTC. */
+  day: string;
 }
 
 /** The verdicts of a run. */
@@ -21,7 +20,17 @@ export interface Judged {
   verdicts: Verdict[];
 }
 
+/** A run on the page. */
+interface LastRun extends Circumstances {
+  run: string;
+  cpus: number;
+  seconds: number;
+  promises: { promise: string; is_held: boolean; says: string }[];
+}
+
 const PAGE = fileURLToPath(import.meta.resolve("./last_runs.md"));
+/** What the page says. */
+const DATA = fileURLToPath(import.meta.resolve("./last_runs.json"));
 /** The project. */
 export const ROOT = fileURLToPath(import.meta.resolve("../../"));
 const BREACHES_SHOWN = 10;
@@ -39,38 +48,50 @@ export function renderRun({ run, seconds, verdicts }: Judged): string {
   return [...lines, `       ${run}: ${seconds.toFixed(1)} s`].join("\n");
 }
 
-/** Writes the page about a run. It replaces the page about the last one. */
+/** Writes a run to the page. It replaces the last one of the same name. */
 export async function writePage(
-  judged: readonly Judged[],
+  { run, seconds, verdicts }: Judged,
   circumstances: Circumstances,
 ): Promise<void> {
-  await Deno.writeTextFile(PAGE, renderPage(judged, circumstances));
-  const format = new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", PAGE], cwd: ROOT });
+  const promises = verdicts.map(({ promise, says, breaches }) => ({
+    ...{ promise, says },
+    is_held: breaches.length === 0,
+  }));
+  const made: LastRun = {
+    run,
+    ...circumstances,
+    cpus: availableParallelism(),
+    seconds: Math.round(seconds),
+    promises,
+  };
+  const before: LastRun[] = JSON.parse(await Deno.readTextFile(DATA));
+  const runs = [...before.filter((other) => other.run !== run), made];
+  await Deno.writeTextFile(DATA, `${JSON.stringify(runs, null, 2)}\n`);
+  await Deno.writeTextFile(PAGE, renderPage(runs));
+  const args = ["fmt", "--quiet", PAGE, DATA];
+  const format = new Deno.Command(Deno.execPath(), { args, cwd: ROOT });
   if (!(await format.output()).success) throw new Error(`${PAGE} cannot be formatted`);
 }
 
-/** The page about a run in Markdown. */
-function renderPage(
-  judged: readonly Judged[],
-  { args, commit, started_at, seconds }: Circumstances,
-): string {
-  const verdicts = judged.flatMap(({ run, verdicts }) =>
-    verdicts.map((verdict) => ({ run, ...verdict }))
-  );
-  const broken = verdicts.filter(({ breaches }) => breaches.length > 0);
-  const rows = verdicts.map(({ run, promise, says, breaches }) =>
-    `| ${run} | ${promise} | ${breaches.length === 0 ? "yes" : "**no**"} | ${says} |`
-  );
+/** The page about the last runs in Markdown. */
+function renderPage(runs: readonly LastRun[]): string {
   return [
-    "# The last run of the chaos test\n",
-    "`deno task chaos --full --write` writes this page. [Reliability](../../docs/reliability.md) " +
-    "explains the promises and the runs.\n",
-    `\`deno task chaos ${args}\`, commit ${commit}, ${started_at.toISOString().slice(0, 10)}, ` +
-    `${availableParallelism()} CPUs, ${Math.round(seconds)} s. ` +
-    (broken.length === 0 ? "Every promise held.\n" : `${broken.length} promises were broken.\n`),
+    "# The last runs of the chaos test\n",
+    "`deno task chaos --full --write` writes this page, and with `--promise` only the runs that it " +
+    "names. [Reliability](../../docs/reliability.md) explains the promises and the runs.\n",
+    "| Run | `deno task chaos …` | Commit | Day | CPUs | Seconds |",
+    "| --- | --- | --- | --- | --- | --- |",
+    ...runs.map(({ run, args, commit, day, cpus, seconds }) =>
+      `| ${run} | \`${args}\` | ${commit} | ${day} | ${cpus} | ${seconds} |`
+    ),
+    "",
     "| Run | Promise | Held | Figures |",
     "| --- | --- | --- | --- |",
-    ...rows,
+    ...runs.flatMap(({ run, promises }) =>
+      promises.map(({ promise, is_held, says }) =>
+        `| ${run} | ${promise} | ${is_held ? "yes" : "**no**"} | ${says} |`
+      )
+    ),
     "",
   ].join("\n");
 }
