@@ -14,6 +14,7 @@ import {
   NOW_MS,
   paymentWith,
   requestContext,
+  SHOWN_FIELDS,
   summaryOf,
   URLS,
 } from "../support/domain/decided_change.ts";
@@ -201,8 +202,6 @@ const B = { amount_minor: 5, currency: "USD", method_kind: "card", payer: PERSON
 const A_AND_B = { amount: 5, amount_minor: 5, currency: "USD", customer: PERSON, payer: PERSON };
 const DONE = { status: "completed", sequence: 2, amount_captured: 1000, completed_at: NOW };
 const HELD = { status: "authorized", sequence: 2, capture: "manual" };
-const ID = { id: "i".repeat(64), email: "a@b.co" };
-const LONGEST = { description: "d".repeat(500), reference: "r".repeat(255) };
 const VISA = { brand: "visa", last4: "4242", exp_month: 12 };
 const byIban = (type: string, country: string, last4: string) => ({
   ...DONE,
@@ -232,8 +231,7 @@ const OBJECTS: [string, body: Record<string, unknown>, members: Record<string, u
     customer: PERSON,
   }, A_AND_B],
   ["both names of every field", { ...A, ...B }, A_AND_B],
-  ["a person without a name, with an id", { customer: ID }, { customer: ID, payer: ID }],
-  ["texts", LONGEST, LONGEST],
+  ["every field that it shows", SHOWN_FIELDS, SHOWN_FIELDS],
   ["a token with manual capture", {
     card: { token: "pm_card_visa" },
     capture: "manual",

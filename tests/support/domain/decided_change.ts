@@ -116,6 +116,25 @@ const TAKEN: readonly PaymentStatus[] = [
   "chargeback",
 ];
 
+/** Each field of a create that the payment shows, with a value that it has only if it was sent. */
+export const SHOWN_FIELDS: {
+  [F in keyof CreatePaymentBody & keyof Payment]: NonNullable<Payment[F]>;
+} = {
+  amount: 7,
+  amount_minor: 7,
+  currency: "CHF",
+  capability: "card_payment",
+  method_kind: "card",
+  customer: { id: "i".repeat(64), email: "a@b.co" },
+  payer: { id: "i".repeat(64), email: "a@b.co" },
+  description: "d".repeat(500),
+  reference: "r".repeat(255),
+  metadata: { order: "7" },
+  capture: "manual",
+  return_url: "http://localhost:3000/back",
+  settlement: "manual",
+};
+
 /**
  * Returns a card payment of 1000 EUR cents, with these members in place of its own. By default the
  * whole amount is captured if the status says that money was taken.
