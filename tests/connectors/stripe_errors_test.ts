@@ -106,6 +106,7 @@ const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, r
     ["authorize", 400, invalid("amount_too_large"), refused("amount")],
     ["authorize", 400, invalid(undefined, "currency"), refused("currency")],
     ["authorize", 400, invalid("url_invalid", "return_url"), refused("return_url")],
+    ["authorize", 400, invalid(undefined, "capture_method"), refused("capture")],
     ["authorize", 400, invalid("parameter_unknown", "confirm"), refused()],
     ["authorize", 400, invalid(), refused()],
     ["authorize", 402, DECLINED, unknown("garbage", false)],

@@ -8,6 +8,7 @@ import type { DeclineAdvice, DeclineCode } from "../../core/errors.ts";
 import type { ProviderOp, ProviderReply } from "../../domain/providers/connector.ts";
 import type { StripeResponse, StripeUnknown } from "./stripe_call.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
+import { PARAMETERS } from "./stripe_requests.ts";
 
 /** Most characters of Stripe's own message that a reply contains. */
 const MESSAGE_CHARACTERS_MAX = 200;
@@ -51,17 +52,10 @@ const OTHER_STATE = [
   "charge_expired_for_capture",
 ];
 
-/** Our field for a parameter at fault, by its name at Stripe. */
-const PARAMETERS: ReadonlyMap<string, string> = new Map([
-  ["payment_method", "card.token"],
-  ["amount", "amount"],
+/** Our field at fault, by Stripe's parameter, or by its code where the error names none. */
+const FIELDS: ReadonlyMap<string | null, string> = new Map([
+  ...Object.entries(PARAMETERS).map(([field, name]) => [name, field] as const),
   ["amount_to_capture", "amount"],
-  ["currency", "currency"],
-  ["return_url", "return_url"],
-]);
-
-/** Our field at fault, by Stripe's code, where the error names no parameter. */
-const FIELDS: ReadonlyMap<string, string> = new Map([
   ["payment_method_unexpected_state", "card.token"],
   ["amount_too_small", "amount"],
   ["amount_too_large", "amount"],
@@ -130,7 +124,7 @@ export function readErrorResponse(op: ProviderOp, response: StripeResponse): Err
 }
 
 function refusal(op: ProviderOp, error: StripeError): ErrorReading {
-  const param = PARAMETERS.get(error.param ?? "") ?? FIELDS.get(error.code ?? "");
+  const param = FIELDS.get(error.param ?? "") ?? FIELDS.get(error.code ?? "");
   const message = shortened(error.message ?? error.code ?? error.type);
   // Only a create and a capture have fields of the caller.
   if (param === undefined || !(op === "authorize" || op === "capture")) {

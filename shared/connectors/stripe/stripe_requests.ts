@@ -4,7 +4,7 @@
 
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Operation, ProviderReply } from "../../domain/providers/connector.ts";
-import type { Payment } from "../../schema/payment.ts";
+import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
 import type { StripeFields, StripeRequest } from "./stripe_call.ts";
 import { toStripeAmount } from "./stripe_amount.ts";
 import { disputeRequest } from "./stripe_disputes.ts";
@@ -12,6 +12,32 @@ import { ABANDONED } from "./stripe_objects.ts";
 
 /** Responses show a payment with its charge and the movement with the fee. */
 export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
+
+/** A field of a create. Of a card Stripe gets the token. */
+type Field = Exclude<keyof CreatePaymentBody, "card"> | "card.token";
+
+/** Stripe's parameter with the value of each field of a create. Null: Stripe does not get it. */
+export const PARAMETERS = {
+  amount: "amount",
+  amount_minor: null,
+  currency: "currency",
+  capability: null,
+  method_kind: null,
+  customer: null,
+  payer: null,
+  "card.token": "payment_method",
+  iban: null,
+  mandate: null,
+  wallet: null,
+  description: null,
+  reference: null,
+  metadata: null,
+  capture: "capture_method",
+  return_url: "return_url",
+  outcome: null,
+  settlement: null,
+} as const satisfies Record<Field, string | null>;
+type Parameter = NonNullable<typeof PARAMETERS[keyof typeof PARAMETERS]>;
 
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
@@ -68,19 +94,21 @@ function authorization(
   amount: string,
 ): [path: string, fields: StripeFields] {
   const { capture, return_url } = operation.subject as Payment;
-  return ["/v1/payment_intents", [
-    ["amount", amount],
-    ["currency", operation.currency.toLowerCase()],
-    ["payment_method", operation.request.token ?? ""],
-    ["allowed_payment_method_types[]", "card"],
-    ["confirm", "true"],
+  const values: Record<Parameter, string | null> & Record<string, string | null> = {
+    amount,
+    currency: operation.currency.toLowerCase(),
+    payment_method: operation.request.token ?? "",
+    "allowed_payment_method_types[]": "card",
+    confirm: "true",
     // The default, `automatic_async`, responds before the fee is known.
-    ["capture_method", capture],
+    capture_method: capture,
+    return_url: return_url && withPaymentId(return_url, operation.subject.id),
     // Without an address to come back to, nobody could finish a challenge: the bank's wish for
     // one is a decline then.
-    return_url === null
-      ? ["error_on_requires_action", "true"]
-      : ["return_url", withPaymentId(return_url, operation.subject.id)],
+    error_on_requires_action: return_url === null ? "true" : null,
+  };
+  return ["/v1/payment_intents", [
+    ...Object.entries(values).filter((field): field is [string, string] => field[1] !== null),
     ...metadataFields(environment_id, operation),
     // The payment method shows the card while a challenge waits, when there is no charge.
     ["expand[0]", EXPAND_CHARGE[1]],

@@ -9,6 +9,7 @@ import type {
 import type { Dispute } from "../../../shared/schema/dispute.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
+import { paymentWith, SHOWN_FIELDS } from "../domain/decided_change.ts";
 import { startFaultServer, type Step } from "./fault_server.ts";
 
 const SUFFIX = "0".repeat(26);
@@ -54,19 +55,23 @@ export const FIRST_ATTEMPT = {
 } as const;
 
 /** An authorization of 10.99 EUR, reserved at `NOW`. `terms` are terms of its payment. */
-export function operation(more: Partial<Operation> = {}, terms: Members = {}): Operation {
+export function operation(more: Partial<Operation> = {}, terms: Partial<Payment> = {}): Operation {
   return {
     id: OPERATION_ID,
     environment_id: "env_1",
     op: "authorize",
     subject_id: PAYMENT_ID,
-    // The connector reads no other member of a payment.
-    subject: {
+    // A payment with every field: a test of a request notices each one that Stripe gets.
+    subject: paymentWith({
+      ...SHOWN_FIELDS,
       id: PAYMENT_ID,
+      amount: 1099,
+      amount_minor: 1099,
+      currency: "EUR",
       capture: "automatic",
       return_url: "https://shop.example/back",
       ...terms,
-    } as unknown as Payment,
+    }),
     refund_id: null,
     refund: null,
     dispute: null,
@@ -83,7 +88,7 @@ export function operation(more: Partial<Operation> = {}, terms: Members = {}): O
 export function laterOperation(
   op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
-  terms: Members = {},
+  terms: Partial<Payment> = {},
 ): Operation {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
   const request = { token: null };
