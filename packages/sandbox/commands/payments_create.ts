@@ -1,6 +1,13 @@
 /** `payments create`: makes a payment. */
 
-import { ApiError, type CreatePaymentInput, type Outcome, type Payment } from "../../client/mod.ts";
+import {
+  ApiError,
+  type CaptureMethod,
+  type CreatePaymentInput,
+  type Outcome,
+  type Payment,
+} from "../../client/mod.ts";
+import type { CreatePaymentBody } from "../../../shared/schema/payment.ts";
 import {
   CHANGE_OPTIONS,
   type Command,
@@ -75,21 +82,30 @@ function readInput(values: Values): CreatePaymentInput {
   const [card, iban, wallet] = ["card", "iban", "wallet"].map((name) => textOf(values, name));
   const outcome = textOf(values, "outcome");
   const email = textOf(values, "email");
-  const reference = textOf(values, "reference");
   const is_other = iban !== undefined || wallet !== undefined || outcome !== undefined;
   const number = card ?? (is_other ? undefined : CARD);
   // The API checks every value and names the field at fault.
   return {
     amount,
     currency: textOf(values, "currency") ?? "EUR",
-    ...(number !== undefined && { card: testCard(number) }),
-    ...(iban !== undefined && { iban }),
-    ...(wallet !== undefined && { wallet }),
-    ...(outcome !== undefined && { outcome: outcome as Outcome }),
-    ...(values["capture"] !== undefined && { capture: textOf(values, "capture") as "manual" }),
-    ...(email !== undefined && { customer: { email } }),
-    ...(reference !== undefined && { reference }),
-  };
+    card: number === undefined ? undefined : testCard(number),
+    iban,
+    wallet,
+    outcome: outcome as Outcome | undefined,
+    capture: textOf(values, "capture") as CaptureMethod | undefined,
+    customer: email === undefined ? undefined : { email },
+    reference: textOf(values, "reference"),
+    // These fields have no option.
+    amount_minor: undefined,
+    capability: undefined,
+    method_kind: undefined,
+    payer: undefined,
+    mandate: undefined,
+    description: undefined,
+    metadata: undefined,
+    return_url: undefined,
+    settlement: undefined,
+  } satisfies Record<keyof CreatePaymentBody, unknown>;
 }
 
 function testCard(number: string) {

@@ -48,10 +48,6 @@ const header = mustBe(
 const amount = AmountMinor.optional();
 const payment = id("pay_").describe("Id of the payment");
 
-const { currency, card, iban, mandate, wallet, customer, ...others } = CreatePaymentBody.shape;
-const { outcome, capture, settlement, return_url } = others;
-const { description, reference, metadata } = others;
-const refund = CreateRefundBody.shape;
 const test_values = [...TEST_CARDS, ...TEST_IBANS, ...TEST_WALLETS]
   .map(({ value, name }) => `${value} (${name})`).join("; ");
 
@@ -80,20 +76,10 @@ export const TOOLS: readonly Tool[] = [
       `of them the payment is pending. Test values: ${test_values}.`,
     effect: "change",
     input: {
+      // Other names of fields, and the rail, which follows from the instrument.
+      ...z.object(CreatePaymentBody.shape)
+        .omit({ amount_minor: true, payer: true, capability: true, method_kind: true }).shape,
       amount: AmountMinor,
-      currency,
-      card,
-      iban,
-      mandate,
-      wallet,
-      outcome,
-      capture,
-      settlement,
-      customer,
-      description,
-      reference,
-      metadata,
-      return_url,
       [HEADER]: header,
     },
     // The schema has checked that the card is a token, or a number with its other members.
@@ -138,10 +124,8 @@ export const TOOLS: readonly Tool[] = [
     effect: "change",
     input: {
       id: payment,
+      ...z.object(CreateRefundBody.shape).omit({ amount_minor: true, speed: true }).shape,
       amount,
-      reason: refund.reason,
-      metadata: refund.metadata,
-      destination: refund.destination,
       [HEADER]: header,
     },
     run: ({ id, [HEADER]: idempotencyKey, ...input }, { client, signal }) =>
