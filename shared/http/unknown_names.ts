@@ -15,7 +15,7 @@ const MAX_SHOWN = 100;
 const MAX_SEARCHED = 2 * MAX_SHOWN;
 /** Most names that a message lists. */
 const MAX_LISTED = 8;
-/** Characters of a name that can be a misspelling of ours, the longest of which has 17. */
+/** Characters of a name that can be a misspelling of ours, which are much shorter. */
 const MAX_COMPARED = 40;
 
 const NOTHING = "this service has nothing like it: remove it";

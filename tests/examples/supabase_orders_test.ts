@@ -6,7 +6,9 @@
 import assert from "node:assert/strict";
 import { createClient } from "@supabase/supabase-js";
 import { until } from "../support/common/until.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
+import type { Database } from "../../examples/supabase_orders/web/database.types.ts";
 import { tryStack } from "../../examples/supabase_orders/try_stack.ts";
 import { openExposedProject } from "../support/exposure/exposed_project.ts";
 import { startSupabaseApi } from "../support/exposure/supabase_api.ts";
@@ -15,6 +17,8 @@ import { openSupabaseProject } from "../support/examples/supabase_project.ts";
 const ADA = "00000000-0000-4000-8000-0000000000ad";
 const BOB = "00000000-0000-4000-8000-0000000000b0";
 const TYPES = new URL("../../examples/supabase_orders/web/database.types.ts", import.meta.url);
+// The type check refuses types that lack a member of a payment.
+null! as Database["payments"]["Views"]["payments"]["Row"] satisfies Record<keyof Payment, unknown>;
 
 interface Row {
   status: string;

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { containsCardNumber } from "../../shared/core/card_number.ts";
 import { testCard } from "../../shared/domain/providers/test_values.ts";
+import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service/service.ts";
 import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
 import { CODES } from "../support/core/error_codes.ts";
@@ -19,41 +20,54 @@ const NUMBERS = 1_000;
 const SEED = 20_261_120;
 
 const GOOD = { amount: 1000, currency: "EUR" };
+const IBAN = "DE89370400440532013000";
 
-type Place = (number: string) => Record<string, unknown>;
+/** Returns a value with a number, by its spelling or by its digits. */
+type Place = (written: string, digits: string) => unknown;
 
+/** Places of the number in each field of a create. */
+const FIELDS: Record<keyof CreatePaymentBody, Place[]> = {
+  amount: [(_, digits) => Number(digits)],
+  amount_minor: [(_, digits) => Number(digits)],
+  currency: [(n) => n],
+  capability: [(n) => n],
+  method_kind: [(n) => n],
+  customer: [
+    (n) => ({ email: "a@b.example", name: `Mr ${n}` }),
+    (n) => ({ id: n, email: "a@b.example" }),
+    (n) => ({ email: `${n}@b.example` }),
+  ],
+  payer: [(n) => ({ email: `a@${n}.example` })],
+  card: [
+    (n) => n,
+    (n) => ({ ...APPROVED_CARD, number: n }),
+    (_, digits) => ({ ...APPROVED_CARD, number: Number(digits) }),
+    (n) => ({ ...APPROVED_CARD, cvc: n }),
+    (n) => ({ ...APPROVED_CARD, postal_code: n }),
+    (n) => ({ ...APPROVED_CARD, pan: n }),
+    (n) => ({ token: `pm_${n}` }),
+  ],
+  iban: [(n) => n, (n) => ({ iban: n }), (n) => ({ iban: IBAN, holder_name: n })],
+  mandate: [(n) => ({ id: n, signed_at: "2026-01-31", sequence: "one_off" })],
+  wallet: [(n) => n, (n) => ({ address: n })],
+  description: [(n) => `paid with ${n}`, (n) => `${n} 123`],
+  reference: [(n) => n],
+  metadata: [(n) => ({ order: n }), (n) => ({ [n]: "1" })],
+  capture: [(n) => n],
+  return_url: [(n) => `https://shop.example/${n}`],
+  outcome: [(n) => n],
+  settlement: [(n) => n],
+};
 /** Places of the number in the body of a create. */
-const PLACES: [name: string, place: Place][] = [
-  ["card.number", (n) => ({ card: { ...APPROVED_CARD, number: n } })],
-  ["card", (n) => ({ card: n })],
-  ["card.cvc", (n) => ({ card: { ...APPROVED_CARD, cvc: n } })],
-  ["card.postal_code", (n) => ({ card: { ...APPROVED_CARD, postal_code: n } })],
-  ["card.token", (n) => ({ card: { token: `pm_${n}` } })],
-  ["return_url", (n) => ({ return_url: `https://shop.example/${n}` })],
-  ["an unknown field of card", (n) => ({ card: { ...APPROVED_CARD, pan: n } })],
-  ["iban", (n) => ({ iban: n })],
-  ["iban.iban", (n) => ({ iban: { iban: n } })],
-  ["iban.holder_name", (n) => ({ iban: { iban: "DE89370400440532013000", holder_name: n } })],
-  ["wallet", (n) => ({ wallet: n })],
-  ["wallet.address", (n) => ({ wallet: { address: n } })],
-  ["customer.name", (n) => ({ customer: { email: "a@b.example", name: `Mr ${n}` } })],
-  ["customer.id", (n) => ({ customer: { id: n, email: "a@b.example" } })],
-  ["customer.email", (n) => ({ customer: { email: `${n}@b.example` } })],
-  ["payer.email", (n) => ({ payer: { email: `a@${n}.example` } })],
-  ["description", (n) => ({ description: `paid with ${n}` })],
-  ["description with a CVC", (n) => ({ description: `${n} 123` })],
-  ["reference", (n) => ({ reference: n })],
-  ["a value of metadata", (n) => ({ metadata: { order: n } })],
-  ["a key of metadata", (n) => ({ metadata: { [n]: "1" } })],
-  ["currency", (n) => ({ currency: n })],
-  ["outcome", (n) => ({ outcome: n })],
-  ["an unknown field", (n) => ({ note: n })],
-  ["an unknown field's name", (n) => ({ [n]: 1 })],
-  ["deep in an unknown field", (n) => ({ note: [{ a: [[{ b: n }]] }] })],
-  ["a name deep in an unknown field", (n) => ({ note: [{ a: { [n]: null } }] })],
-  ["a JSON number", (n) => ({ note: Number(n) })],
-  ["a JSON number as amount", (n) => ({ amount: Number(n) })],
-  ["a JSON number as card.number", (n) => ({ card: { ...APPROVED_CARD, number: Number(n) } })],
+const PLACES: Place[] = [
+  ...Object.entries(FIELDS).flatMap(([field, places]) =>
+    places.map((place): Place => (...number) => ({ [field]: place(...number) }))
+  ),
+  (n) => ({ note: n }),
+  (n) => ({ [n]: 1 }),
+  (n) => ({ note: [{ a: [[{ b: n }]] }] }),
+  (n) => ({ note: [{ a: { [n]: null } }] }),
+  (_, digits) => ({ note: Number(digits) }),
 ];
 
 /** Spellings of a number. */
@@ -134,15 +148,15 @@ serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, servic
   await fc.assert(
     fc.asyncProperty(cardNumbers, async (number) => {
       // The divisors differ, so every place, spelling and route gets many numbers.
-      const [place_name, place] = PLACES[at % PLACES.length]!;
+      const place = PLACES[at % PLACES.length]!;
       const [writing, write] = WRITINGS[Math.floor(at / PLACES.length) % WRITINGS.length]!;
       const [route, send] = ROUTES[Math.floor(at / 7) % ROUTES.length]!;
       at++;
       numbers.push(number);
-      const written = place_name.startsWith("a JSON number") ? number : write(number);
+      const placed = place(write(number), number) as Record<string, unknown>;
       // deno-lint-ignore no-explicit-any
-      const response: any = await send(service, { ...GOOD, ...place(written) });
-      const what = `${route}, ${place_name}, ${writing}: ${response.text}`;
+      const response: any = await send(service, { ...GOOD, ...placed });
+      const what = `${route}, ${JSON.stringify(placed)}, ${writing}: ${response.text}`;
       assert.equal(response.status, CODES.invalid_parameter![0], what);
       assert.ok(["invalid_parameter", "invalid_json"].includes(response.body.error.code), what);
       const shown = flattened(JSON.stringify([response.text, [...response.headers]]));
