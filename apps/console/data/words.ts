@@ -18,6 +18,7 @@ import type {
 import {
   type CheckToApprove,
   isDeposit,
+  isOpenDeposit,
   settlesAtOnce,
   type Standing,
 } from "../../../shared/domain/payments/lifecycle.ts";
@@ -152,10 +153,9 @@ export function advanceText(
   payment: Pick<Standing, "status" | "method_kind" | "amount_received">,
   to: PaymentStatus,
 ): string {
-  const { status } = payment;
-  const is_sent = isDeposit(payment) && (status === "pending" || status === "processing");
+  const is_sent = isDeposit(payment) && isOpenDeposit(payment);
   const sent = settlesAtOnce(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
-  return (is_sent ? sent[to] : ADVANCES_FROM[status]?.[to]) ??
+  return (is_sent ? sent[to] : ADVANCES_FROM[payment.status]?.[to]) ??
     PAYMENT_STATUS_WORDS[to][1];
 }
 

@@ -4,62 +4,98 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
-import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
+import { CHECKS_TO_APPROVE, PAYMENT_STATUSES } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
 import { railOf, RAILS } from "../rails.ts";
 
+/** The payments that an advance moves, or who moves them in its place. */
+type Mover = ((payment: Standing) => boolean) | "only a cancel" | "only a provider";
+const always = () => true;
+const isAutomatic = ({ capture }: Standing) => capture === "automatic";
+const isManual = ({ capture }: Standing) => capture === "manual";
+const canBeDisputed = (payment: Standing) => refundable(payment) > 0;
+const hasNoPendingRefund = ({ amount_refunding }: Standing) => amount_refunding === 0;
+const isOnRailWithReturns = ({ method_kind }: Standing) => RAILS[method_kind].returns !== null;
+
 /**
- * Statuses that can follow each status, for some payment (contract §2). Money that a provider moves
- * after a refund is not in the table: a refund that fails, and a dispute or a return of a refunded
- * payment.
+ * Statuses that can follow each status, for some payment (contract §2). `advancesOf` has the
+ * advances of a payment that the payer sends. Money that a provider moves after a refund is not in
+ * the table: a refund that fails, and a dispute or a return of a refunded payment.
  */
-const MOVES: Record<PaymentStatus, readonly PaymentStatus[]> = {
-  pending: [
-    "requires_action",
-    "processing",
-    "authorized",
-    "completed",
-    "declined",
-    "failed",
-    "cancelled",
-  ],
-  requires_action: [
-    "processing",
-    "authorized",
-    "completed",
-    "declined",
-    "failed",
-    "cancelled",
-  ],
-  // Only a payment to an address becomes pending again: the chain has undone its transfers.
-  processing: [
-    "pending",
-    "requires_action",
-    "authorized",
-    "completed",
-    "declined",
-    "failed",
-    "cancelled",
-  ],
-  authorized: ["completed", "failed", "cancelled"],
-  completed: ["partially_refunded", "refunded", "chargeback", "failed"],
-  partially_refunded: ["partially_refunded", "refunded", "chargeback", "failed"],
+const MOVES: Record<PaymentStatus, Partial<Record<PaymentStatus, Mover>>> = {
+  pending: {
+    requires_action: always,
+    processing: always,
+    authorized: isManual,
+    completed: isAutomatic,
+    declined: always,
+    failed: always,
+    cancelled: always,
+  },
+  requires_action: {
+    processing: "only a provider",
+    authorized: isManual,
+    completed: isAutomatic,
+    declined: always,
+    failed: always,
+    cancelled: "only a cancel",
+  },
+  processing: {
+    // Only of a payment to an address: the chain has undone its transfers.
+    pending: "only a provider",
+    requires_action: "only a provider",
+    authorized: isManual,
+    completed: isAutomatic,
+    declined: always,
+    failed: always,
+    cancelled: "only a provider",
+  },
+  authorized: { completed: always, failed: always, cancelled: always },
+  completed: {
+    partially_refunded: (payment) => halfOfRest(payment) > 0,
+    refunded: hasNoPendingRefund,
+    chargeback: canBeDisputed,
+    failed: isOnRailWithReturns,
+  },
+  partially_refunded: {
+    partially_refunded: "only a provider",
+    refunded: hasNoPendingRefund,
+    chargeback: canBeDisputed,
+    failed: isOnRailWithReturns,
+  },
   // A dispute that the merchant has won gives the money back.
-  chargeback: ["completed", "partially_refunded"],
-  declined: [],
-  failed: [],
-  cancelled: [],
-  refunded: [],
+  chargeback: {
+    completed: ({ amount_refunded }) => amount_refunded === 0,
+    partially_refunded: ({ amount_refunded }) => amount_refunded > 0,
+  },
+  declined: {},
+  failed: {},
+  cancelled: {},
+  refunded: {},
 };
 
 /** Statuses in which a payment can be cancelled: no money has moved and none is in transit. */
-export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = [
-  "pending",
-  "requires_action",
-  "authorized",
-];
+export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = PAYMENT_STATUSES.filter((status) => {
+  const { cancelled = "only a provider" } = MOVES[status];
+  return cancelled !== "only a provider";
+});
+
+/** Whether a payment is open: for money that the payer sends, or for a result of the provider. */
+const OPEN_FOR: Record<PaymentStatus, "money" | "money or a result" | null> = {
+  pending: "money",
+  requires_action: null,
+  processing: "money or a result",
+  authorized: null,
+  completed: null,
+  declined: null,
+  failed: null,
+  cancelled: null,
+  partially_refunded: null,
+  refunded: null,
+  chargeback: null,
+};
 
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 export const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
@@ -84,7 +120,7 @@ export type Standing =
 
 /** Reports whether a status can follow the status of the payment. */
 export function canBecome(payment: Standing, status: PaymentStatus): boolean {
-  return MOVES[payment.status].includes(status);
+  return MOVES[payment.status][status] !== undefined;
 }
 
 /** Returns the statuses to which `advance` can move the payment now. */
@@ -102,7 +138,9 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
         : ["pending", "completed"];
     }
   }
-  return MOVES[payment.status].filter((next) => isAdvance(payment, next));
+  const moves = Object.entries(MOVES[payment.status]) as [PaymentStatus, Mover][];
+  return moves.filter(([, mover]) => typeof mover === "function" && mover(payment))
+    .map(([next]) => next);
 }
 
 /** Reports whether money that the payer sends is final when the provider reports it. */
@@ -125,47 +163,12 @@ export function isDeposit<T extends Pick<Standing, "amount_received">>(
 
 /** Reports whether a payment that the payer sends waits for money. */
 export function isOpenDeposit({ status }: Pick<Standing, "status">): boolean {
-  return status === "pending" || status === "processing";
+  return OPEN_FOR[status] !== null;
 }
 
 /** Returns the amount that the payer has not sent yet, in minor units. */
 export function missingAmount({ amount_minor, amount_received }: Deposit): number {
   return Math.max(amount_minor - amount_received, 0);
-}
-
-/** Reports whether an advance can move the payment to a status that can follow its own. */
-function isAdvance(payment: Standing, next: PaymentStatus): boolean {
-  const { status, capture } = payment;
-  const is_captured = isRefundable(payment);
-  switch (next) {
-    case "authorized":
-      return capture === "manual";
-    case "completed":
-      if (status === "chargeback") return payment.amount_refunded === 0;
-      return capture === "automatic" || status === "authorized";
-    case "failed":
-      return !is_captured || RAILS[payment.method_kind].returns !== null;
-    case "partially_refunded":
-      return status === "chargeback"
-        ? payment.amount_refunded > 0
-        : status === "completed" && halfOfRest(payment) > 0;
-    case "refunded":
-      return payment.amount_refunding === 0;
-    case "chargeback":
-      return refundable(payment) > 0;
-    case "cancelled":
-      return status === "pending" || status === "authorized";
-    // Other moves to these are for late provider events of a live provider only.
-    case "requires_action":
-    case "processing":
-      return status === "pending";
-    case "pending":
-      return false;
-    case "declined":
-      return true;
-    default:
-      return next satisfies never;
-  }
 }
 
 /** Returns the statuses that can follow by any request. */
@@ -181,7 +184,7 @@ export function isCancellable(payment: Standing): boolean {
 
 /** Reports whether the provider still has to say what becomes of the payment. */
 export function isProcessing({ status }: Standing): boolean {
-  return status === "processing";
+  return OPEN_FOR[status] === "money or a result";
 }
 
 /** Reports whether the payment can be refunded. */
