@@ -193,7 +193,7 @@ const TABLE: [name: string, event: ProviderEvent, effects: string][] = [
 ];
 for (const [name, reported, effects] of TABLE) {
   const words = effects.split(" ");
-  assert.equal(words.length, PAYMENT_STATUSES.length, name);
+  assert.equal(words.length, PAYMENT_STATUSES.length, `${name}: a column for each status`);
   for (const [i, status] of PAYMENT_STATUSES.entries()) {
     Deno.test(`applyProviderEvent() ${name} of a ${status} payment: ${words[i]}`, () => {
       const payment = livePayment(status);
@@ -201,6 +201,23 @@ for (const [name, reported, effects] of TABLE) {
     });
   }
 }
+
+Deno.test("applyProviderEvent() every result ends a payment that is neither over nor captured", () => {
+  for (const status of PAYMENT_STATUSES) {
+    const payment = livePayment(status);
+    const ends = (state: ProviderEventState) =>
+      wordOf(payment, apply(payment, event("authorize", state)));
+    // Only a payment that is not over and has no money makes a return wait.
+    if (ends("returned") !== "?") continue;
+    // An issuer that has authorized a payment does not decline it.
+    const declined = status === "authorized" ? "-" : "declined";
+    assert.deepEqual(
+      [ends("succeeded"), ends("failed"), ends("declined")],
+      ["completed", "failed", declined],
+      status,
+    );
+  }
+});
 
 Deno.test("applyProviderEvent() moves a sandbox payment as it moves a live one", () => {
   const shown = (reported: ProviderEvent, status: PaymentStatus, livemode: boolean) => {

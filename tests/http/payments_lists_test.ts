@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   APPROVED,
@@ -12,7 +13,6 @@ import {
   paymentIn,
   PAYMENTS,
   serviceCase,
-  STATUSES,
 } from "../support/service/service_case.ts";
 
 interface Shown {
@@ -67,7 +67,7 @@ const FIRST_AT = Date.parse("2026-02-01T00:00:00.000Z");
 /** Forty-one payments, a second apart: every status of every kind, some with references. */
 async function variety(service: TestService): Promise<Shown[]> {
   const made: Shown[] = [];
-  for (const status of STATUSES) {
+  for (const status of PAYMENT_STATUSES) {
     // Only cards are authorized.
     for (const kind of status === "authorized" ? ["card" as const] : KINDS) {
       await service.setClock(FIRST_AT + made.length * 1000);
@@ -106,7 +106,7 @@ type Filter = [query: Record<string, string>, keep: (payment: Shown) => boolean]
 
 /** A query, and the payments that it lists. */
 const FILTERS: Filter[] = [
-  ...STATUSES.map((status): Filter => [{ status }, (p) => p.status === status]),
+  ...PAYMENT_STATUSES.map((status): Filter => [{ status }, (p) => p.status === status]),
   ...KINDS.map((kind): Filter => [
     { method_kind: kind },
     (p) => p.method_kind === kind,

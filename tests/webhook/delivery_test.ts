@@ -8,14 +8,8 @@ import assert from "node:assert/strict";
 import StripeWorker from "stripe";
 import { Webhook } from "standardwebhooks";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
-import {
-  advance,
-  card,
-  paymentIn,
-  PAYMENTS,
-  SANDBOX,
-  STATUSES,
-} from "../support/service/service_case.ts";
+import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { advance, card, paymentIn, PAYMENTS, SANDBOX } from "../support/service/service_case.ts";
 import { APPROVED_CARD } from "../support/service/service.ts";
 import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
 import {
@@ -53,13 +47,15 @@ webhookCase("every change arrives at each subscribed endpoint", async (t, servic
   });
   assert.equal(body.status, "disabled");
   await addEndpoint(service, hooks.url("/other"), {}, { key: service.other.text });
-  for (const status of STATUSES) await paymentIn(service, status);
+  for (const status of PAYMENT_STATUSES) await paymentIn(service, status);
   await settle(service);
   const events = await service.sql`
     select id, type, subject_id, sequence, pay_internal.event_body(e) as body from pay.events e`;
 
   await t.step("payments have caused events of every kind", () => {
-    const changes = STATUSES.filter((status) => status !== "pending").map((to) => `payment.${to}`);
+    const changes = PAYMENT_STATUSES.filter((status) => status !== "pending").map((to) =>
+      `payment.${to}`
+    );
     const others = ["payment.created", "dispute.created", "refund.created", "refund.completed"];
     const types = new Set(events.map(({ type }) => type));
     assert.deepEqual([...types].sort(), [...changes, ...others].sort());

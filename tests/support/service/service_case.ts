@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { PaymentStatus } from "../../../shared/schema/payment.ts";
+import { ROUTES } from "./status_routes.ts";
 import {
   APPROVED_CARD,
   type CallOptions,
@@ -67,25 +68,6 @@ export function advance(
 ): Promise<TestResponse> {
   return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
 }
-
-/** For each status, the requests that bring a payment of 1000 to it. */
-export const ROUTES: Record<
-  PaymentStatus,
-  { outcome: string; capture?: string; then?: string; refund?: number }
-> = {
-  pending: { outcome: "pending" },
-  requires_action: { outcome: "pending", then: "requires_action" },
-  processing: { outcome: "pending", then: "processing" },
-  authorized: { outcome: "success", capture: "manual" },
-  completed: { outcome: "success" },
-  declined: { outcome: "declined" },
-  failed: { outcome: "pending", then: "failed" },
-  cancelled: { outcome: "pending", then: "cancelled" },
-  partially_refunded: { outcome: "success", refund: 400 },
-  refunded: { outcome: "refunded" },
-  chargeback: { outcome: "chargeback" },
-};
-export const STATUSES = Object.keys(ROUTES);
 
 /** Makes a payment of 1000 in a status and returns it. `partially_refunded`: a refund of 400. */
 export async function paymentIn(

@@ -5,7 +5,8 @@ import type { FixtureService } from "./fixture_service.ts";
 import { CATALOGUE } from "../catalogue/requests.ts";
 import { fill as fillRequest, firstValues, keep } from "../catalogue/run_catalogue.ts";
 import { APPROVED_CARD } from "../service/service.ts";
-import { PAYMENTS, ROUTES, SANDBOX } from "../service/service_case.ts";
+import { PAYMENTS, SANDBOX } from "../service/service_case.ts";
+import { ROUTES } from "../service/status_routes.ts";
 
 const API = "/api-v1-payments/v1";
 const SECOND = 1000;
