@@ -1,7 +1,7 @@
 /**
  * The rails: everything that differs between the kinds of payment methods. No rule elsewhere
- * compares the name of a rail, except in the connectors; the console only words them. A new kind without a row is a type error, and each
- * column that the row has to fill leads to a rule. Pure.
+ * compares the name of a rail, except in the connectors; the console only words them. A new kind
+ * without a row is a type error, and each column that the row has to fill leads to a rule. Pure.
  */
 
 import { BANK_SCHEMES, type BankRail, railOfCurrency } from "../core/bank_schemes.ts";
@@ -15,16 +15,34 @@ const HOUR_MS = 3_600_000;
 export const LIVE_CONNECTORS = ["stripe", "evm", "bank"] as const;
 export type LiveConnector = typeof LIVE_CONNECTORS[number];
 
+/**
+ * Where a payer without an instrument sends the money, and the time for it in a sandbox (contract
+ * §2); null: such a payment has no place.
+ */
+type PayerSends<Target> = { to: Target; window_ms: number } | null;
+
 /** The rules of a rail. */
-export interface Rail {
+export type Rail =
+  & RailRules
+  & (
+    /** The scheme of the orders to banks that move its money. Only such a rail has an account. */
+    | { bank: BankRail; payer_sends: PayerSends<"account"> }
+    /** No bank gets an order. */
+    | { bank: null; payer_sends: PayerSends<"address"> }
+  );
+
+/** The rules without the banks. */
+interface RailRules {
   /** As people write it. */
   name: string;
   /** The connector whose accounts serve it with a live key; null: such a request returns 503. */
   connector: LiveConnector | null;
-  /** The scheme of the orders to banks that move its money; null: no bank gets an order. */
-  bank: BankRail | null;
-  /** The currencies of a live payment: those of states, or stablecoins. */
-  currencies: "money" | "stablecoins";
+  /** Whether it moves stablecoins. With a test key such a rail takes every currency. */
+  is_for_stablecoins: boolean;
+  /** The only currency; null: any. */
+  only_currency: string | null;
+  /** Largest amount, in minor units of `only_currency`; null: no limit. */
+  amount_max: number | null;
   /** Whether a live payment needs the token of the provider in place of the instrument. */
   needs_token: boolean;
   /** Whether an amount can be authorized now and captured later. */
@@ -33,11 +51,6 @@ export interface Rail {
   collects: boolean;
   /** Whether the money takes time, so that `settlement: "manual"` leaves a payment `pending`. */
   takes_time: boolean;
-  /**
-   * Where a payer without an instrument sends the money, and the time for it in a sandbox (contract
-   * §2); null: such a payment has no place.
-   */
-  payer_sends: { to: "account" | "address"; window_ms: number } | null;
   /**
    * When money that the payer sends is final: when the provider reports it, or later, because a
    * chain can undo it until then.
@@ -56,28 +69,15 @@ export interface Rail {
   stays_open: boolean;
 }
 
-/** The rules of banks, whatever the scheme. */
-const BY_BANK = {
-  connector: "bank",
-  currencies: "money",
-  needs_token: false,
-  has_manual_capture: false,
-  takes_time: true,
-  payer_sends: { to: "account", window_ms: 14 * 24 * HOUR_MS },
-  settles: "at_once",
-  returns: "R01",
-  fails_with: "bank_return",
-  refund_to: "account",
-  stays_open: false,
-} as const;
-
 /** Every rail. */
 export const RAILS: Readonly<Record<MethodKind, Rail>> = {
   card: {
     name: "Card",
     connector: "stripe",
     bank: null,
-    currencies: "money",
+    is_for_stablecoins: false,
+    only_currency: null,
+    amount_max: null,
     needs_token: true,
     has_manual_capture: true,
     collects: false,
@@ -89,13 +89,15 @@ export const RAILS: Readonly<Record<MethodKind, Rail>> = {
     refund_to: "payer",
     stays_open: true,
   },
-  sepa: { ...BY_BANK, name: BANK_SCHEMES.sepa.name, bank: "sepa", collects: true },
-  swift: { ...BY_BANK, name: BANK_SCHEMES.swift.name, bank: "swift", collects: false },
+  sepa: railOfBanks("sepa", { collects: true }),
+  swift: railOfBanks("swift", { collects: false }),
   stablecoin: {
     name: "Stablecoin",
     connector: "evm",
     bank: null,
-    currencies: "stablecoins",
+    is_for_stablecoins: true,
+    only_currency: null,
+    amount_max: null,
     needs_token: false,
     has_manual_capture: false,
     collects: false,
@@ -108,6 +110,25 @@ export const RAILS: Readonly<Record<MethodKind, Rail>> = {
     stays_open: false,
   },
 };
+
+/** The rules of banks, with what their scheme decides. */
+function railOfBanks(bank: BankRail, { collects }: Pick<Rail, "collects">): Rail {
+  const { name, currency: only_currency, amount_max } = BANK_SCHEMES[bank];
+  return {
+    ...{ name, bank, only_currency, amount_max, collects },
+    connector: "bank",
+    is_for_stablecoins: false,
+    needs_token: false,
+    has_manual_capture: false,
+    takes_time: true,
+    payer_sends: { to: "account", window_ms: 14 * 24 * HOUR_MS },
+    settles: "at_once",
+    returns: "R01",
+    fails_with: "bank_return",
+    refund_to: "account",
+    stays_open: false,
+  };
+}
 
 /** The rail of a transfer, by its destination and its currency. */
 const TRANSFER_RAILS: Readonly<

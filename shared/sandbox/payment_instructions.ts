@@ -5,12 +5,13 @@
  */
 
 import { createHash } from "node:crypto";
+import { BANK_SCHEMES } from "../core/bank_schemes.ts";
 import { formatTime } from "../core/clock.ts";
 import { isStablecoin, type Stablecoin } from "../core/currency.ts";
 import { tokenTransferUri } from "../core/token_transfer_uri.ts";
 import { withChecksumCase } from "../core/wallet_address.ts";
 import { bankTransferTo } from "../domain/payments/bank_transfer.ts";
-import { type Rail, RAILS } from "../domain/rails.ts";
+import { RAILS } from "../domain/rails.ts";
 import { OWN_TEST_ACCOUNTS } from "../domain/providers/test_values.ts";
 import type { NextAction, Payment } from "../schema/payment.ts";
 
@@ -26,9 +27,6 @@ const SEPOLIA_CONTRACTS: Record<Stablecoin, string> = {
   USDT: addressOf("sandbox contract USDT"),
 };
 
-/** Where the payer sends the money. */
-type Target = NonNullable<Rail["payer_sends"]>["to"];
-
 /** Where the payer sends the money, and the time in which that is possible. */
 interface PaymentInstructions {
   next_action: NextAction;
@@ -40,22 +38,19 @@ interface PaymentInstructions {
  * sends nothing, or no chain has the currency.
  */
 export function instructionsFor(payment: Payment, at_ms: number): PaymentInstructions | null {
-  const { payer_sends } = RAILS[payment.method_kind];
+  const { bank, payer_sends } = RAILS[payment.method_kind];
   if (payer_sends === null) return null;
-  const { to, window_ms: delay_ms } = payer_sends;
-  const next_action = NEXT_ACTIONS[to](payment, formatTime(at_ms + delay_ms));
-  return next_action && { next_action, delay_ms };
+  const delay_ms = payer_sends.window_ms;
+  const expires_at = formatTime(at_ms + delay_ms);
+  if (bank !== null) {
+    const rail = payment.currency === BANK_SCHEMES.sepa.currency ? "sepa" : bank;
+    const next_action = bankTransferTo(OWN_TEST_ACCOUNTS[rail], payment, expires_at);
+    return { next_action, delay_ms };
+  }
+  payer_sends.to satisfies "address";
+  if (!isStablecoin(payment.currency)) return null;
+  return { next_action: sendAction(payment, payment.currency, expires_at), delay_ms };
 }
-
-/** The next action of the payer; null: nobody can send this currency there. */
-const NEXT_ACTIONS: Readonly<
-  Record<Target, (payment: Payment, expires_at: string) => NextAction | null>
-> = {
-  account: (payment, expires_at) =>
-    bankTransferTo(OWN_TEST_ACCOUNTS[payment.currency === "EUR" ? 0 : 1], payment, expires_at),
-  address: (payment, expires_at) =>
-    isStablecoin(payment.currency) ? sendAction(payment, payment.currency, expires_at) : null,
-};
 
 /** `network` is that of a live payment, and the link leads to the test network. */
 function sendAction({ id, amount_minor }: Payment, asset: Stablecoin, expires_at: string) {

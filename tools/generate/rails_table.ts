@@ -1,6 +1,5 @@
 /** The table of the rails in contract §2. */
 
-import { BANK_SCHEMES } from "../../shared/core/bank_schemes.ts";
 import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
 import { type Rail, RAILS } from "../../shared/domain/rails.ts";
 import { renderTable } from "./markdown_table.ts";
@@ -29,17 +28,16 @@ export function renderRailsTable(): string {
 }
 
 function cellsOf(rail: Rail): string[] {
-  const { bank, currencies, payer_sends, refund_to } = rail;
-  const currency = bank && BANK_SCHEMES[bank].currency;
+  const { is_for_stablecoins, only_currency, payer_sends, refund_to } = rail;
   const abilities = [
     ...rail.has_manual_capture ? ["captured later"] : [],
     ...rail.collects ? ["collected under a mandate"] : [],
     ...rail.returns === null ? [] : ["returned by a bank"],
   ];
   return [
-    currencies === "stablecoins"
+    is_for_stablecoins
       ? "stablecoins; with a test key all"
-      : currency ?? "all but stablecoins",
+      : only_currency ?? "all but stablecoins",
     payer_sends ? SENDS_TO[payer_sends.to] : "`pending` until an advance",
     REFUND_TO[refund_to],
     abilities.join(", "),

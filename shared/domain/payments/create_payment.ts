@@ -72,7 +72,7 @@ function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrum
 
 /** Refuses a `wallet` and other currencies: the payer sends to an address, from any wallet. */
 function checkLiveStablecoin({ kind, method }: Instrument, currency: string): void {
-  if (RAILS[kind].currencies !== "stablecoins") return;
+  if (!RAILS[kind].is_for_stablecoins) return;
   if (method !== null) {
     throw invalidParameter(
       "wallet",

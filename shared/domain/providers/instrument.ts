@@ -4,7 +4,7 @@
  * numbers). Pure.
  */
 
-import { BANK_SCHEMES, railOfCurrency } from "../../core/bank_schemes.ts";
+import { railOfCurrency } from "../../core/bank_schemes.ts";
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
 import { formatAmount, isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
@@ -81,15 +81,14 @@ export function capabilityOf(kind: MethodKind): Capability {
 
 /** Throws `invalid_parameter` for a currency that the rail does not support. */
 export function checkCurrency(kind: MethodKind, currency: string): void {
-  const { name, bank, currencies } = RAILS[kind];
-  const only = bank && BANK_SCHEMES[bank].currency;
+  const { name, only_currency: only, is_for_stablecoins } = RAILS[kind];
   if (only !== null && currency !== only) {
     throw invalidParameter(
       "currency",
       `${name} takes ${only} only: send "${only}" as the "currency"`,
     );
   }
-  if (currencies === "money" && isStablecoin(currency)) {
+  if (!is_for_stablecoins && isStablecoin(currency)) {
     throw invalidParameter(
       "currency",
       `${currency} needs a "wallet" or the kind "stablecoin": cards and banks do not take it`,
@@ -99,8 +98,7 @@ export function checkCurrency(kind: MethodKind, currency: string): void {
 
 /** Throws `invalid_parameter` for an amount above the limit of the rail. */
 export function checkAmount(kind: MethodKind, body: NamedTwice & { currency: string }): void {
-  const { name, bank } = RAILS[kind];
-  const amount_max = bank && BANK_SCHEMES[bank].amount_max;
+  const { name, amount_max } = RAILS[kind];
   if (amount_max === null || (amountOf(body) ?? 0) <= amount_max) return;
   const param = body.amount_minor === undefined ? "amount" : "amount_minor";
   const limit = formatAmount(amount_max, body.currency);

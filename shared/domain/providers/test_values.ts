@@ -115,14 +115,14 @@ export const TEST_IBANS: readonly TestIban[] = [
 ];
 
 /**
- * The bank accounts of every sandbox, for payments in EUR and in other currencies. Their check
+ * The bank accounts of every sandbox. That of SEPA takes EUR, also by SWIFT. Their check
  * digits are right, and no bank has their bank codes: German bank codes begin with 1 to 8, and no
  * British sort code is 00-00-00. The last character of each BIC marks a test (ISO 9362).
  */
-export const OWN_TEST_ACCOUNTS = [
-  { iban: "DE09000000000000000001", bic: "PAYSDEF0", holder_name: "Payments Sandbox" },
-  { iban: "GB34PAYS00000000000001", bic: "PAYSGBL0", holder_name: "Payments Sandbox" },
-] as const;
+export const OWN_TEST_ACCOUNTS = {
+  sepa: { iban: "DE09000000000000000001", bic: "PAYSDEF0", holder_name: "Payments Sandbox" },
+  swift: { iban: "GB34PAYS00000000000001", bic: "PAYSGBL0", holder_name: "Payments Sandbox" },
+} as const satisfies Record<BankRail, unknown>;
 
 /** Test wallets, which work on every network. Other valid addresses are approved. */
 export const TEST_WALLETS: readonly TestValue[] = [
@@ -156,7 +156,7 @@ export function testIban(iban: string): TestIban | undefined {
 
 /** Reports whether an IBAN is of a bank account of the sandbox itself. */
 export function isOwnTestIban(iban: string): boolean {
-  return OWN_TEST_ACCOUNTS.some((own) => own.iban === normalizeIban(iban));
+  return Object.values(OWN_TEST_ACCOUNTS).some((own) => own.iban === normalizeIban(iban));
 }
 
 /** Returns the behaviour of a test wallet, or undefined for any other address. */
