@@ -18,7 +18,7 @@ import type {
   Stablecoin,
   WalletInput,
 } from "../../../packages/client/mod.ts";
-import type { BankRail } from "../../../shared/core/bank_schemes.ts";
+import { STABLECOINS } from "../../../shared/core/currency.ts";
 import { MANDATE_SEQUENCES, METHOD_KINDS, OUTCOMES } from "../../../shared/core/vocabulary.ts";
 import {
   TEST_CARDS,
@@ -32,13 +32,22 @@ import type { MetadataRows } from "./metadata_fields.tsx";
 import { parseAmount } from "../data/money.ts";
 
 /**
- * What the payment is made with: a test value decides its result, and the payer that of `transfer`
- * and `address`.
+ * The instruments of the form. A test value or an outcome decides the result of the payment and has
+ * a settlement. Money that the payer sends has none: it comes.
  */
-export type Instrument = "card" | "token" | "iban" | "transfer" | "wallet" | "address" | "outcome";
+export const INSTRUMENTS = {
+  card: { name: "Test card", has_settlement: true },
+  token: { name: "Card token", has_settlement: true },
+  iban: { name: "IBAN", has_settlement: true },
+  transfer: { name: "Bank transfer", has_settlement: false },
+  wallet: { name: "Wallet", has_settlement: true },
+  address: { name: "Own address", has_settlement: false },
+  outcome: { name: "Forced outcome", has_settlement: true },
+};
+export type Instrument = keyof typeof INSTRUMENTS;
 
 /** The instruments of each rail. An outcome is for every rail. */
-const INSTRUMENTS: Readonly<Record<MethodKind, readonly Instrument[]>> = {
+const INSTRUMENTS_OF: Readonly<Record<MethodKind, readonly Instrument[]>> = {
   card: ["card", "token"],
   sepa: ["iban", "transfer"],
   swift: ["iban", "transfer"],
@@ -74,7 +83,8 @@ export const FIRST_DRAFT = {
   exp_year: String(new Date().getFullYear() + 4),
   cvc: "123",
   token: Object.keys(TEST_TOKENS)[0]!,
-  rail: TEST_IBANS[0]!.kind as BankRail,
+  /** The rail, if the instrument has several. */
+  rail: TEST_IBANS[0]!.kind as MethodKind,
   mandate_id: "",
   signed_at: new Date().toISOString().slice(0, 10),
   sequence: MANDATE_SEQUENCES[0] as string,
@@ -120,7 +130,7 @@ export function createBody(draft: Draft): CreatePaymentInput {
     // The form shows the capture for these rails only.
     ...(RAILS[kind].has_manual_capture && draft.capture !== "" &&
       { capture: draft.capture as CaptureMethod }),
-    ...(hasSettlement(draft) && draft.settlement !== "" &&
+    ...(INSTRUMENTS[draft.instrument].has_settlement && draft.settlement !== "" &&
       { settlement: draft.settlement as Settlement }),
   };
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
@@ -142,16 +152,23 @@ export function amountOf(
   }
 }
 
+/** The rails of an instrument. */
+export function kindsOf(instrument: Instrument): readonly MethodKind[] {
+  if (instrument === "outcome") return METHOD_KINDS;
+  return METHOD_KINDS.filter((kind) => INSTRUMENTS_OF[kind].includes(instrument));
+}
+
 /** The rail of the payment. */
 export function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
   if (instrument === "outcome") return method_kind as MethodKind;
-  const kinds = METHOD_KINDS.filter((kind) => INSTRUMENTS[kind].includes(instrument));
-  return kinds.length === 1 ? kinds[0]! : rail;
+  const kinds = kindsOf(instrument);
+  return kinds.includes(rail) ? rail : kinds[0]!;
 }
 
-/** Reports whether the payment has a settlement. Money that the payer sends has none: it comes. */
-export function hasSettlement({ instrument }: Draft): boolean {
-  return instrument !== "transfer" && instrument !== "address";
+/** The usual currency of an instrument. */
+export function currencyOf(instrument: Instrument): string {
+  const { only_currency, is_for_stablecoins } = RAILS[kindsOf(instrument)[0]!];
+  return only_currency ?? (is_for_stablecoins ? STABLECOINS[0] : "EUR");
 }
 
 function instrumentOf(draft: Draft): Partial<PaymentFields> {
@@ -191,9 +208,10 @@ export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): Iban
 
 /** The member `mandate`, or nothing without one. */
 function mandateOf(
-  { rail, mandate_id, signed_at, sequence }: Draft,
+  draft: Draft,
 ): Pick<PaymentFields, "mandate"> {
-  if (!RAILS[rail].collects || mandate_id === "") return {};
+  const { mandate_id, signed_at, sequence } = draft;
+  if (!RAILS[kindOf(draft)].collects || mandate_id === "") return {};
   return { mandate: { id: mandate_id, signed_at, sequence: sequence as MandateSequence } };
 }
 

@@ -1,13 +1,7 @@
 /** The fields of the form for the card, token, IBAN, wallet or outcome of a new payment. */
 
-import { BANK_RAILS, BANK_SCHEMES } from "../../../shared/core/bank_schemes.ts";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
-import {
-  MANDATE_SEQUENCES,
-  METHOD_KINDS,
-  NETWORKS,
-  OUTCOMES,
-} from "../../../shared/core/vocabulary.ts";
+import { MANDATE_SEQUENCES, NETWORKS, OUTCOMES } from "../../../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
   TEST_CARDS,
@@ -16,15 +10,11 @@ import {
   TEST_WALLETS,
 } from "../../../shared/domain/providers/test_values.ts";
 import { RAILS } from "../../../shared/domain/rails.ts";
-import { type AccountDraft, type Draft, hasSettlement, kindOf } from "./create_body.ts";
+import { type AccountDraft, type Draft, INSTRUMENTS, kindOf, kindsOf } from "./create_body.ts";
 import { type Change, fieldsOf } from "../data/draft.ts";
 import { type Option, optionsOf, SelectField, TextField } from "../parts/fields.tsx";
 import { TestValues, tileOf } from "../parts/test_values.tsx";
 import { label } from "../data/words.ts";
-
-/** All rails, and those of banks, to be picked. */
-const KINDS: readonly Option[] = METHOD_KINDS.map((kind) => [kind, RAILS[kind].name]);
-const BANKS: readonly Option[] = BANK_RAILS.map((kind) => [kind, RAILS[kind].name]);
 
 const OUTCOME_TILES = OUTCOMES.map((value) => ({
   value,
@@ -68,7 +58,7 @@ export function InstrumentFields(props: PaymentForm) {
             options={[["", "Automatic"], ["manual", "Manual: authorize now, capture later"]]}
           />
         )}
-        {hasSettlement(draft) && (
+        {INSTRUMENTS[draft.instrument].has_settlement && (
           <SelectField
             {...field("settlement", "Settlement")}
             options={[["", "Instant"], ["manual", manual]]}
@@ -135,7 +125,7 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
             The payment waits for the payer, who sends the money to a bank account with a reference
             of its own. Its page shows them, and in EUR a QR code for banking apps.
           </p>
-          <BankRail draft={draft} change={change} />
+          <RailField draft={draft} change={change} />
         </>
       );
     case "wallet":
@@ -153,7 +143,7 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
           <TestValues {...field("outcome", "Outcomes")} values={OUTCOME_TILES} />
           <SelectField
             {...field("method_kind", "Rail", "method_kind", "capability", "outcome")}
-            options={KINDS}
+            options={railOptions(draft)}
             hint="The sandbox function creates the payment and returns 201 for every outcome."
           />
         </>
@@ -172,14 +162,14 @@ function Account({ draft, change }: PaymentForm) {
         {...field("iban", "Test IBANs")}
         values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
         pick={({ value, rail }) =>
-          change({ iban: value, rail, currency: BANK_SCHEMES[rail].currency ?? draft.currency })}
+          change({ iban: value, rail, currency: RAILS[rail].only_currency ?? draft.currency })}
       />
       <div class="row">
         <TextField {...field("iban", "IBAN", "iban.iban")} class="wide" mono />
-        <BankRail draft={draft} change={change} />
+        <RailField draft={draft} change={change} />
       </div>
       <HolderFields param="iban" draft={draft} change={change} />
-      {RAILS[draft.rail].collects && (
+      {RAILS[kindOf(draft)].collects && (
         <div class="row">
           <TextField
             {...field("mandate_id", "Mandate", "mandate", "mandate.id")}
@@ -199,13 +189,18 @@ function Account({ draft, change }: PaymentForm) {
   );
 }
 
-function BankRail({ draft, change }: PaymentForm) {
+function RailField({ draft, change }: PaymentForm) {
   return (
     <SelectField
       {...fieldsOf(draft, change)("rail", "Rail", "method_kind", "capability")}
-      options={BANKS}
+      options={railOptions(draft)}
     />
   );
+}
+
+/** The rails of the chosen instrument, to be picked. */
+function railOptions({ instrument }: Draft): readonly Option[] {
+  return kindsOf(instrument).map((kind) => [kind, RAILS[kind].name]);
 }
 
 /** The bank and the holder of an IBAN. */

@@ -7,7 +7,13 @@ import { Fragment } from "preact";
 import { ApiError, type Payment, type RequestOptions } from "../../../packages/client/mod.ts";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
 import { call } from "../data/calls.ts";
-import { createBody, FIRST_DRAFT, type Instrument } from "../forms/create_body.ts";
+import {
+  createBody,
+  currencyOf,
+  FIRST_DRAFT,
+  type Instrument,
+  INSTRUMENTS,
+} from "../forms/create_body.ts";
 import { useDraft } from "../data/draft.ts";
 import { AmountFields, Choices, TextField } from "../parts/fields.tsx";
 import { FormPage } from "../parts/form.tsx";
@@ -21,18 +27,11 @@ import { label } from "../data/words.ts";
 
 /** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
-/** The kinds of instruments with their names. */
-const INSTRUMENTS: Readonly<Record<Instrument, string>> = {
-  card: "Test card",
-  token: "Card token",
-  iban: "IBAN",
-  transfer: "Bank transfer",
-  wallet: "Wallet",
-  address: "Own address",
-  outcome: "Forced outcome",
-};
-/** The usual currencies of stablecoins and of all other instruments. */
-const [COIN, OTHER] = ["USDC", "EUR"];
+/** The instruments with their names. */
+const INSTRUMENT_OPTIONS = (Object.keys(INSTRUMENTS) as Instrument[])
+  .map((instrument) => [instrument, INSTRUMENTS[instrument].name] as const);
+/** The usual currencies. Another one that the user has typed stays. */
+const USUAL_CURRENCIES = INSTRUMENT_OPTIONS.map(([instrument]) => currencyOf(instrument));
 
 const VARIANTS = ([
   ["A", "amount, capability, customer"],
@@ -67,9 +66,8 @@ export function CreatePage() {
     return true;
   };
   const pickInstrument = (instrument: Instrument) => {
-    const is_usual = draft.currency === COIN || draft.currency === OTHER;
-    const currency = instrument === "wallet" || instrument === "address" ? COIN : OTHER;
-    change({ instrument, ...(is_usual && { currency }) });
+    const is_usual = USUAL_CURRENCIES.includes(draft.currency);
+    change({ instrument, ...(is_usual && { currency: currencyOf(instrument) }) });
   };
 
   return (
@@ -102,7 +100,7 @@ export function CreatePage() {
           name="instrument"
           value={draft.instrument}
           set={pickInstrument}
-          options={Object.entries(INSTRUMENTS) as [Instrument, string][]}
+          options={INSTRUMENT_OPTIONS}
         />
         <InstrumentFields draft={draft} change={change} />
       </section>

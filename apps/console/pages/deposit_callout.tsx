@@ -3,7 +3,11 @@
 import { useState } from "preact/hooks";
 import encodeQR from "qr";
 import { epcQr } from "../../../shared/core/epc_qr.ts";
-import { type Deposit, missingAmount } from "../../../shared/domain/payments/lifecycle.ts";
+import {
+  type Deposit,
+  missingAmount,
+  settlesAtOnce,
+} from "../../../shared/domain/payments/lifecycle.ts";
 import type { NextAction, Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
 import { call } from "../data/calls.ts";
 import { Card } from "../parts/page_parts.tsx";
@@ -23,8 +27,9 @@ export function DepositCallout(
 ) {
   const { currency, amount_received } = payment;
   const missing = missingAmount(payment);
-  const is_bank = action.type === "bank_transfer";
-  const code = missing > 0 ? codeOf(action, missing) : null;
+  const at_once = settlesAtOnce(payment);
+  const { copied, other, note, qr } = placeOf(action, missing);
+  const code = missing > 0 ? qr : null;
   return (
     <Card
       class="callout"
@@ -42,24 +47,22 @@ export function DepositCallout(
                 <Money amount_minor={amount_received} currency={currency} />
               </Fact>
             )}
-            {targetOf(action).map(([name, id]) => (
+            {copied.map(([name, id]) => (
               <Fact key={name} name={name}>
                 <Id id={id} />
               </Fact>
             ))}
-            {is_bank
-              ? <Fact name="Account holder">{action.holder_name}</Fact>
-              : <Fact name="Network">{action.network}</Fact>}
+            <Fact name={other[0]}>{other[1]}</Fact>
             <Fact name="Expires" at={action.expires_at} />
           </dl>
-          <p class="quiet">{is_bank ? BANK_NOTE : CHAIN_NOTE}</p>
+          <p class="quiet">{note}</p>
         </div>
       </div>
       <SendForm
         payment={payment}
-        to={is_bank ? payment.status : ARRIVING_STATUS}
+        to={at_once ? payment.status : ARRIVING_STATUS}
         missing={missing}
-        hint={is_bank
+        hint={at_once
           ? "Several transfers add up. The payment completes when the amount has come."
           : "Several transfers add up. Advance the payment to make them final or undo them."}
       />
@@ -67,24 +70,37 @@ export function DepositCallout(
   );
 }
 
-/** Returns the texts that the payer copies. */
-function targetOf(action: SendAction): [name: string, text: string][] {
-  return action.type === "bank_transfer"
-    ? [["Reference", action.reference], ["IBAN", action.iban], ["BIC", action.bic]]
-    : [["Address", action.address]];
+/** The place to which the payer sends the money. */
+interface Place {
+  /** The texts that the payer copies. */
+  copied: [name: string, text: string][];
+  other: [name: string, text: string];
+  note: string;
+  /** The text of the QR code. That of the API asks for the whole amount, also after a part. */
+  qr: string | null;
 }
 
-const BANK_NOTE = "The payer must give the reference. Banking apps read the QR code of a payment " +
-  "in EUR. In the sandbox no bank has the account.";
-const CHAIN_NOTE =
-  "In the sandbox the QR code asks a wallet for test tokens on Sepolia, the test " +
-  "network of Ethereum. Nobody has the key of the address, so send no money to it.";
-
-/** Returns the text of the QR code. That of the API asks for the whole amount, also after a part. */
-function codeOf(action: SendAction, missing: number): string | null {
-  return action.type === "bank_transfer"
-    ? epcQr({ ...action, amount_minor: missing })
-    : action.uri.replace(/uint256=\d+/, `uint256=${missing}`);
+function placeOf(action: SendAction, missing: number): Place {
+  switch (action.type) {
+    case "bank_transfer":
+      return {
+        copied: [["Reference", action.reference], ["IBAN", action.iban], ["BIC", action.bic]],
+        other: ["Account holder", action.holder_name],
+        note: "The payer must give the reference. Banking apps read the QR code of a payment in " +
+          "EUR. In the sandbox no bank has the account.",
+        qr: epcQr({ ...action, amount_minor: missing }),
+      };
+    case "send_stablecoin":
+      return {
+        copied: [["Address", action.address]],
+        other: ["Network", action.network],
+        note: "In the sandbox the QR code asks a wallet for test tokens on Sepolia, the test " +
+          "network of Ethereum. Nobody has the key of the address, so send no money to it.",
+        qr: action.uri.replace(/uint256=\d+/, `uint256=${missing}`),
+      };
+    default:
+      return action satisfies never;
+  }
 }
 
 /** The card that simulates a transfer to a payment that is over. */
