@@ -39,7 +39,9 @@ Deno.test("STATUSES of the model are the statuses of a payment", () => {
   assert.deepEqual([...STATUSES], [...PAYMENT_STATUSES], "tests/support/model/payment_model.ts");
 });
 
-Deno.test("INSTRUMENTS has only test cards and test tokens", () => {
+Deno.test("INSTRUMENTS has every method kind, and only test cards and test tokens", () => {
+  const kinds = Object.values(INSTRUMENTS).map(({ kind }) => kind);
+  assert.deepEqual(METHOD_KINDS.filter((kind) => !kinds.includes(kind)), [], "no instrument");
   const numbers = TEST_CARDS.map(({ value }) => normalizeCardNumber(value));
   for (const [name, { body }] of Object.entries(INSTRUMENTS)) {
     const { number, token } = (body["card"] ?? {}) as { number?: string; token?: string };
