@@ -1,6 +1,6 @@
 /**
  * The modules of apps/console/data that need no page: words for names of the API, the judgement of a
- * key, amounts, times, idempotency keys, and the health of an endpoint.
+ * key, amounts, times, idempotency keys, and the health of an endpoint. Also the body of a create.
  */
 
 import assert from "node:assert/strict";
@@ -14,6 +14,7 @@ import {
 } from "../../packages/client/mod.ts";
 import { attemptsOf, bucketsOf, healthOf } from "../../apps/console/data/attempts.ts";
 import { failureOf } from "../../apps/console/data/failure.ts";
+import { createBody, FIRST_DRAFT, type Instrument } from "../../apps/console/forms/create_body.ts";
 import { formatMinor, parseAmount, plainMinor } from "../../apps/console/data/money.ts";
 import { retryKey } from "../../apps/console/data/retry_key.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../apps/console/data/session.ts";
@@ -21,6 +22,7 @@ import { formatTime, parseTime } from "../../apps/console/data/times.ts";
 import { advanceText, eventNote, eventTone, toneOf } from "../../apps/console/data/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 
 const EVENTS: [type: EventType, note: string | null, tone: string][] = [
   ["payment.created", null, "neutral"],
@@ -310,4 +312,16 @@ Deno.test("bucketsOf() counts each attempt once, the first and the last at the e
   assert.deepEqual([sum("taken"), sum("failed")], [2, 2]);
   assert.deepEqual([buckets[0]!.taken, buckets[0]!.failed], [1, 1]);
   assert.equal(buckets.at(-1)!.failed, 1);
+});
+
+Deno.test("createBody() can send every field of a create", () => {
+  const texts = Object.entries(FIRST_DRAFT).map(([name, text]) => [name, text || "1"]);
+  const draft: typeof FIRST_DRAFT = { ...Object.fromEntries(texts), metadata: [["order", "7"]] };
+  const instruments: Instrument[] = ["card", "iban", "wallet", "outcome"];
+  const sent = instruments.flatMap((instrument) =>
+    (["A", "B"] as const).flatMap((variant) =>
+      Object.keys(createBody({ ...draft, instrument, variant }))
+    )
+  );
+  assert.deepEqual(new Set(sent), new Set(Object.keys(CreatePaymentBody.shape)));
 });

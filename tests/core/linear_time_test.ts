@@ -33,9 +33,9 @@ import {
 import { parseBytes } from "../../shared/http/request_body.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { MAX_BODY_BYTES } from "../../shared/schema/limits.ts";
-import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { findSlowText, type Reader } from "../support/core/growth.ts";
+import { SHOWN_FIELDS } from "../support/domain/decided_change.ts";
 
 /** HOSTILE_SEED selects other texts. */
 const SEED = Number(Deno.env.get("HOSTILE_SEED") ?? 1);
@@ -70,26 +70,13 @@ const PLACES = [
 /** Valid bodies by the id of their operation. */
 const BODIES: Record<string, Record<string, unknown>> = {
   createPayment: {
-    amount: 1999,
-    currency: "EUR",
-    capability: "card_payment",
+    ...SHOWN_FIELDS,
     customer: { id: "zoë/7", email: "zoë.o'hara+x@mail.example.com", name: "Zoë O'Hara" },
     description: "Order 17, 2 × tea",
     reference: "order-2026-11-22-000123",
     metadata: { cart: "a b" },
     card: { number: "4242 4242 4242 4242", exp_month: 12, exp_year: 2034, cvc: "123" },
-    capture: "automatic",
-    return_url: "https://shop.example/return?order=17",
-    outcome: "success",
-    settlement: "instant",
-    // Other names, and instruments whose texts have readers of their own.
-    amount_minor: undefined,
-    method_kind: undefined,
-    payer: undefined,
-    iban: undefined,
-    mandate: undefined,
-    wallet: undefined,
-  } satisfies Record<keyof CreatePaymentBody, unknown>,
+  },
   createTransfer: {
     amount_minor: 1999,
     currency: "EUR",

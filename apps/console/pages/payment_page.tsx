@@ -1,7 +1,8 @@
 /** The page of a payment: status, actions, timeline, ledger, refunds, disputes and deliveries. */
 
+import type { ComponentChildren } from "preact";
 import { isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
-import type { Payment } from "../../../shared/schema/payment.ts";
+import type { CreatePaymentBody, Payment } from "../../../shared/schema/payment.ts";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "../data/calls.ts";
 import { Card, resourcePage } from "../parts/page_parts.tsx";
@@ -73,8 +74,37 @@ function amountsOf(payment: Payment): [name: string, amount_minor: number][] {
   return amounts.flatMap(([name, amount]) => amount ? [[name, amount]] : []);
 }
 
+/** The fields of a create that a payment shows, and those that have no line of their own here. */
+type ShownField = keyof CreatePaymentBody & keyof Payment;
+type OtherPlace =
+  | ("amount" | "amount_minor" | "currency" | "payer")
+  | ("capability" | "method_kind" | "metadata");
+
 function Details({ payment }: { payment: Payment }) {
   const { customer, currency, method } = payment;
+  const lines: Record<Exclude<ShownField, OtherPlace>, ComponentChildren> = {
+    capture: (
+      <>
+        <Fact name="Capture">{payment.capture === "manual" ? "Manual" : null}</Fact>
+        <Fact name="Capture before" at={payment.capture_before} />
+      </>
+    ),
+    settlement: <Fact name="Settlement">{payment.settlement === "manual" ? "Manual" : null}</Fact>,
+    return_url: <Fact name="Return URL">{payment.return_url}</Fact>,
+    customer: (
+      <>
+        <Fact name="Customer">{customer?.email}</Fact>
+        <Fact name="Name">{customer?.name}</Fact>
+        {customer?.id && (
+          <Fact name="Customer id">
+            <a href={href(["payments"], { customer_id: customer.id })}>{customer.id}</a>
+          </Fact>
+        )}
+      </>
+    ),
+    description: <Fact name="Description">{payment.description}</Fact>,
+    reference: <Fact name="Reference">{payment.reference}</Fact>,
+  };
   return (
     <>
       {amountsOf(payment).map(([name, amount_minor]) => (
@@ -82,19 +112,7 @@ function Details({ payment }: { payment: Payment }) {
           <Money amount_minor={amount_minor} currency={currency} />
         </Fact>
       ))}
-      <Fact name="Capture">{payment.capture === "manual" ? "Manual" : null}</Fact>
-      <Fact name="Capture before" at={payment.capture_before} />
-      <Fact name="Settlement">{payment.settlement === "manual" ? "Manual" : null}</Fact>
-      <Fact name="Return URL">{payment.return_url}</Fact>
-      <Fact name="Customer">{customer?.email}</Fact>
-      <Fact name="Name">{customer?.name}</Fact>
-      {customer?.id && (
-        <Fact name="Customer id">
-          <a href={href(["payments"], { customer_id: customer.id })}>{customer.id}</a>
-        </Fact>
-      )}
-      <Fact name="Description">{payment.description}</Fact>
-      <Fact name="Reference">{payment.reference}</Fact>
+      {Object.values(lines)}
       {method && "mandate" in method && method.mandate && (
         <>
           <Fact name="Mandate">{method.mandate.id}</Fact>

@@ -30,6 +30,11 @@ const CVC = "123";
 /** Test cards take any expiry in the future. */
 const YEARS_AHEAD = 5;
 
+/** The fields of a create without an option. */
+type WithoutOption =
+  | ("amount_minor" | "capability" | "method_kind" | "payer")
+  | ("mandate" | "description" | "metadata" | "return_url" | "settlement");
+
 export const PAYMENTS_CREATE: Command = {
   name: "payments create",
   summary: "Make a payment; by default with the test card that is always approved",
@@ -95,17 +100,7 @@ function readInput(values: Values): CreatePaymentInput {
     capture: textOf(values, "capture") as CaptureMethod | undefined,
     customer: email === undefined ? undefined : { email },
     reference: textOf(values, "reference"),
-    // These fields have no option.
-    amount_minor: undefined,
-    capability: undefined,
-    method_kind: undefined,
-    payer: undefined,
-    mandate: undefined,
-    description: undefined,
-    metadata: undefined,
-    return_url: undefined,
-    settlement: undefined,
-  } satisfies Record<keyof CreatePaymentBody, unknown>;
+  } satisfies Record<Exclude<keyof CreatePaymentBody, WithoutOption>, unknown>;
 }
 
 function testCard(number: string) {

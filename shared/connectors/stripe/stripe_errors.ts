@@ -53,7 +53,7 @@ const OTHER_STATE = [
 ];
 
 /** Our field at fault, by Stripe's parameter, or by its code where the error names none. */
-const FIELDS: ReadonlyMap<string | null, string> = new Map([
+const FIELDS: ReadonlyMap<string, string> = new Map([
   ...Object.entries(PARAMETERS).map(([field, name]) => [name, field] as const),
   ["amount_to_capture", "amount"],
   ["payment_method_unexpected_state", "card.token"],

@@ -13,31 +13,23 @@ import { ABANDONED } from "./stripe_objects.ts";
 /** Responses show a payment with its charge and the movement with the fee. */
 export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
 
-/** A field of a create. Of a card Stripe gets the token. */
-type Field = Exclude<keyof CreatePaymentBody, "card"> | "card.token";
-
-/** Stripe's parameter with the value of each field of a create. Null: Stripe does not get it. */
+/** The fields of a create that Stripe does not get. */
+type Unsent =
+  | ("amount_minor" | "capability" | "method_kind" | "payer")
+  | ("customer" | "description" | "reference" | "metadata")
+  | ("iban" | "mandate" | "wallet" | "outcome" | "settlement");
+/** Stripe's parameter with the value of each other field. Of a card it gets the token. */
 export const PARAMETERS = {
   amount: "amount",
-  amount_minor: null,
   currency: "currency",
-  capability: null,
-  method_kind: null,
-  customer: null,
-  payer: null,
   "card.token": "payment_method",
-  iban: null,
-  mandate: null,
-  wallet: null,
-  description: null,
-  reference: null,
-  metadata: null,
   capture: "capture_method",
   return_url: "return_url",
-  outcome: null,
-  settlement: null,
-} as const satisfies Record<Field, string | null>;
-type Parameter = NonNullable<typeof PARAMETERS[keyof typeof PARAMETERS]>;
+} as const satisfies Record<
+  Exclude<keyof CreatePaymentBody, Unsent | "card"> | "card.token",
+  string
+>;
+type Parameter = typeof PARAMETERS[keyof typeof PARAMETERS];
 
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
