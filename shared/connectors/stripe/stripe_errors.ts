@@ -8,7 +8,7 @@ import type { DeclineAdvice, DeclineCode } from "../../core/errors.ts";
 import type { ProviderOp, ProviderReply } from "../../domain/providers/connector.ts";
 import type { StripeResponse, StripeUnknown } from "./stripe_call.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
-import { PARAMETERS } from "./stripe_requests.ts";
+import { PARAMETERS } from "./stripe_parameters.ts";
 
 /** Most characters of Stripe's own message that a reply contains. */
 const MESSAGE_CHARACTERS_MAX = 200;

@@ -4,32 +4,15 @@
 
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Operation, ProviderReply } from "../../domain/providers/connector.ts";
-import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
+import type { Payment } from "../../schema/payment.ts";
 import type { StripeFields, StripeRequest } from "./stripe_call.ts";
 import { toStripeAmount } from "./stripe_amount.ts";
 import { disputeRequest } from "./stripe_disputes.ts";
 import { ABANDONED } from "./stripe_objects.ts";
+import type { Parameter } from "./stripe_parameters.ts";
 
 /** Responses show a payment with its charge and the movement with the fee. */
 export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
-
-/** The fields of a create that Stripe does not get. */
-type Unsent =
-  | ("amount_minor" | "capability" | "method_kind" | "payer")
-  | ("customer" | "description" | "reference" | "metadata")
-  | ("iban" | "mandate" | "wallet" | "outcome" | "settlement");
-/** Stripe's parameter with the value of each other field. Of a card it gets the token. */
-export const PARAMETERS = {
-  amount: "amount",
-  currency: "currency",
-  "card.token": "payment_method",
-  capture: "capture_method",
-  return_url: "return_url",
-} as const satisfies Record<
-  Exclude<keyof CreatePaymentBody, Unsent | "card"> | "card.token",
-  string
->;
-type Parameter = typeof PARAMETERS[keyof typeof PARAMETERS];
 
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
