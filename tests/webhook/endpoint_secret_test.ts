@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
+import { activeSecrets } from "../../shared/domain/webhooks/endpoint_secret.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
@@ -27,6 +28,27 @@ const ROTATIONS = 60;
  * Characters of `Payment-Signature` with five secrets: `t=`, ten digits, and 68 for each secret.
  */
 const MAX_HEADER = 12 + MAX_SECRETS * 68;
+
+/** [end by the clock of the sandbox and in real time, seconds from now; whether it signs] */
+const ENDS: [expires_in: number | null, ends_in: number | null, is_active: boolean][] = [
+  [null, null, true],
+  [1, 1, true],
+  [0, 1, false],
+  [1, 0, false],
+  [0, 0, false],
+];
+for (const [expires_in, ends_in, is_active] of ENDS) {
+  Deno.test(`activeSecrets() with the ends ${expires_in} and ${ends_in}: ${is_active}`, () => {
+    const [now, real] = [AT, AT - 86_400_000];
+    const at = (from: number, seconds: number | null) =>
+      seconds === null ? null : new Date(from + seconds * 1000).toISOString();
+    const ends_at = at(real, ends_in);
+    const secret = { version: 1, salt: "", expires_at: at(now, expires_in) };
+    const source = { ...secret, ...(ends_at !== null && { ends_at }) };
+    const active = activeSecrets([source], { at_ms: now, real_ms: real });
+    assert.equal(active.length, is_active ? 1 : 0);
+  });
+}
 
 async function rotate(service: TestService, id: string, expires_in?: number): Promise<string> {
   const body = expires_in === undefined ? {} : { expires_in };

@@ -343,8 +343,22 @@ for (const [name, response, connections] of REUSES) {
     await receiver.close();
     assert.equal(receiver.connections, connections);
     assert.equal(receiver.requests.length, 3);
+    const text = new TextDecoder().decode(receiver.requests[0]!);
+    assert.match(text, /\r\nConnection: keep-alive\r\n/);
   });
 }
+
+Deno.test("sendWebhook() waits a second for the rest of a response that has begun", async () => {
+  const started = performance.now();
+  const result = await sendTo(async (conn) => {
+    await say("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")(conn, new Uint8Array());
+    while (await conn.write(new Uint8Array(1)).catch(() => 0) > 0) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  });
+  assertResponse(result, { status: 200 });
+  assert.ok(performance.now() - started < QUICKLY_MS);
+});
 
 Deno.test("sendWebhook() replaces a closed idle connection and sends once", async () => {
   const pool = new WebhookConnectionPool();
