@@ -7,7 +7,13 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { normalizeCardNumber } from "../../shared/core/card_number.ts";
 import { ApiError, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
-import { CAPTURE_METHODS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import {
+  CAPTURE_METHODS,
+  METHOD_KINDS,
+  PAYMENT_STATUSES,
+  TRANSFER_STATUSES,
+} from "../../shared/core/vocabulary.ts";
+import { transferAdvances } from "../../shared/domain/payments/lifecycle.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { decideAdvanceRefund, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
@@ -30,6 +36,7 @@ import {
   type Standing,
   STATUSES,
 } from "../support/model/payment_model.ts";
+import { expectTransferMove } from "../support/model/transfer_model.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 500;
@@ -49,6 +56,24 @@ Deno.test("INSTRUMENTS has every method kind, and only test cards and test token
     if (token !== undefined) assert.ok(Object.hasOwn(TEST_TOKENS, token), name);
   }
 });
+
+for (const is_to_wallet of [false, true]) {
+  Deno.test(`expectTransferMove() ${is_to_wallet ? "to a wallet" : "to a bank"} as the domain`, () => {
+    const wallet = { address: "0x1", network: "base", asset: "USDC", tx_hash: null } as const;
+    const destination = is_to_wallet
+      ? { type: "wallet" as const, wallet }
+      : { type: "iban" as const, iban: { country: "DE", last4: "3000" } };
+    for (const status of TRANSFER_STATUSES) {
+      const standing = { status, is_to_wallet, amount: 1, sequence: 1 };
+      const expected = TRANSFER_STATUSES.filter((to) =>
+        to !== status && expectTransferMove(standing, { do: "advance", to }).http === 200
+      );
+      const currency = is_to_wallet ? "USDC" : "EUR";
+      const allowed = transferAdvances({ object: "transfer", status, destination, currency });
+      assert.deepEqual(allowed.toSorted(), expected.toSorted(), status);
+    }
+  });
+}
 
 /** A payment in the domain and in the model, with its refunds and its ledger. */
 interface Subject {

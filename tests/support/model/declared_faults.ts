@@ -131,6 +131,7 @@ function expectFaultyRefund(
 export function expectFaultyTransfer(amount: number, fault: string): Expected<TransferStanding> {
   const waits = fault === "timeout";
   const events = ["transfer.created", ...(waits ? [] : ["transfer.failed"])];
-  const next = { status: waits ? "pending" : "failed", amount, sequence: events.length };
+  const status = waits ? "pending" : "failed";
+  const next = { status, is_to_wallet: false, amount, sequence: events.length };
   return { http: 201, code: null, next, events };
 }

@@ -5,6 +5,8 @@ import type { Expected } from "./payment_model.ts";
 /** A transfer in the model. */
 export interface TransferStanding {
   status: string;
+  /** Nobody takes a completed transfer to a wallet back. */
+  is_to_wallet: boolean;
   amount: number;
   sequence: number;
 }
@@ -14,10 +16,12 @@ export function expectTransfer(
   destination: "approved" | "returned",
   is_manual: boolean,
   amount: number,
+  is_to_wallet = false,
 ): Expected<TransferStanding> {
   const status = is_manual ? "pending" : destination === "approved" ? "completed" : "failed";
   const events = ["transfer.created", ...(is_manual ? [] : [`transfer.${status}`])];
-  return { http: 201, code: null, next: { status, amount, sequence: events.length }, events };
+  const next = { status, is_to_wallet, amount, sequence: events.length };
+  return { http: 201, code: null, next, events };
 }
 
 /** The expected response to a move of a transfer. */
@@ -32,7 +36,7 @@ export function expectTransferMove(
   // A bank can return a transfer that has completed.
   const ends = transfer.status === "pending"
     ? ["completed", "failed", "cancelled"]
-    : transfer.status === "completed"
+    : transfer.status === "completed" && !transfer.is_to_wallet
     ? ["failed"]
     : [];
   if (!ends.includes(to)) {

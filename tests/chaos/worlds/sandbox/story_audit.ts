@@ -188,8 +188,9 @@ function firstStanding(action: Action): Expected<Standings> {
   if (action.do === "transfer") {
     const { destination, currency, is_manual, amount } = action;
     // The test IBAN that returns transfers is for EUR only. There is a test wallet as well.
-    const can_return = ["EUR", "USDC", "USDT"].includes(currency);
-    return expectTransfer(can_return ? destination : "approved", is_manual, amount);
+    const is_to_wallet = ["USDC", "USDT"].includes(currency);
+    const result = is_to_wallet || currency === "EUR" ? destination : "approved";
+    return expectTransfer(result, is_manual, amount, is_to_wallet);
   }
   throw new Error(`a story cannot begin with ${action.do}`);
 }
