@@ -1,20 +1,21 @@
 /**
- * Operations: the statuses of a payment in which one still has something to do, and the events that
- * are recorded with its result.
+ * Operations: the statuses of a payment in which one still has something to do, the events that are
+ * recorded with its result, and replies that are refused or not known.
  */
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { decideResult, pointlessRecord } from "../../shared/domain/operations/decide_result.ts";
-import type {
-  Operation,
-  ProviderOp,
-  ProviderReply,
-} from "../../shared/domain/providers/connector.ts";
+import type { ProviderOp, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import { eventOf } from "../../shared/domain/providers/operation.ts";
 import type { PaymentStatus } from "../../shared/schema/payment.ts";
-import { FIRST_ATTEMPT } from "../support/connectors/stripe_case.ts";
-import { paymentWith, requestContext } from "../support/domain/decided_change.ts";
+import { operationFor } from "../support/domain/applied_event.ts";
+import {
+  NOW_MS,
+  paymentWith,
+  requestContext,
+  transferWith,
+} from "../support/domain/decided_change.ts";
 
 const ALL = PAYMENT_STATUSES.join(" ");
 /** [operation, the statuses in which it is sent in a sandbox, and those in a live environment] */
@@ -26,24 +27,6 @@ const ROWS: [op: ProviderOp, sandbox: string, live: string][] = [
   ["abandon", "requires_action", "requires_action declined failed"],
   ["expire", "authorized", "authorized"],
 ];
-
-function operationFor(op: ProviderOp, subject: Operation["subject"]): Operation {
-  return {
-    id: `pc_${"1".repeat(26)}`,
-    environment_id: `env_${"1".repeat(26)}`,
-    op,
-    subject_id: subject.id,
-    subject,
-    refund_id: null,
-    refund: null,
-    dispute: null,
-    amount_minor: subject.amount_minor,
-    currency: subject.currency,
-    request: { token: null },
-    provider_reference: "pi_1",
-    ...FIRST_ATTEMPT,
-  };
-}
 
 for (const [op, sandbox, live] of ROWS) {
   for (const livemode of [false, true]) {
@@ -86,5 +69,49 @@ for (const [status, outcome] of FEES) {
     assert.equal(record.provider_events[1]!.outcome, outcome);
     const kinds = record.change?.ledger.map(({ kind }) => kind) ?? [];
     assert.deepEqual(kinds, outcome === "applied" ? ["capture", "fee"] : []);
+  });
+}
+
+const CARD = paymentWith({ status: "processing", livemode: true, amount_captured: 0 });
+const HOUR_MS = 3_600_000;
+/** [reply, age of the operation, its state afterwards] */
+const UNKNOWN: [ProviderReply, age_ms: number, "pending" | "operator"][] = [
+  [{ absent: true }, HOUR_MS, "pending"],
+  [{ absent: true }, HOUR_MS + 1, "operator"],
+  [{ unknown: "timeout", may_repeat: true }, HOUR_MS + 1, "pending"],
+  [{ unknown: "timeout", may_repeat: true }, 7 * 24 * HOUR_MS, "pending"],
+  [{ unknown: "timeout", may_repeat: true }, 7 * 24 * HOUR_MS + 1, "operator"],
+];
+for (const [reply, age_ms, state] of UNKNOWN) {
+  Deno.test(`decideResult() of ${JSON.stringify(reply)} after ${age_ms} ms: ${state}`, () => {
+    const created_at = new Date(NOW_MS - age_ms).toISOString();
+    const operation = operationFor("authorize", CARD, { created_at });
+    const { record } = decideResult(operation, reply, requestContext(true));
+    assert.equal(record.operation!.state, state);
+  });
+}
+
+for (
+  const [subject, param, has_payment] of [
+    [CARD, "card.token", true],
+    [CARD, undefined, true],
+    [transferWith({}), undefined, false],
+  ] as const
+) {
+  Deno.test(`decideResult() of a refused ${subject.object}: the field ${param} is told`, () => {
+    const op = subject === CARD ? "authorize" : "transfer";
+    const refused: ProviderReply = {
+      refused: "provider_refused",
+      message: "No",
+      ...(param && { param }),
+    };
+    const { response } = decideResult(
+      operationFor(op, subject, { decline_is_error: true }),
+      refused,
+      requestContext(true),
+    );
+    const { error } = JSON.parse(response.body);
+    assert.equal(error.param, param);
+    assert.equal("payment" in error, has_payment);
   });
 }

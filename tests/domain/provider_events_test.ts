@@ -17,7 +17,6 @@ import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { PayeeCheck } from "../../shared/schema/bank_account.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
-import { CreateTransferBody, type Transfer } from "../../shared/schema/transfer.ts";
 import {
   applyProviderEvent,
   applyToSubject,
@@ -26,11 +25,11 @@ import {
   providerEvent,
 } from "../support/domain/applied_event.ts";
 import {
-  decideTransfer,
   NOW,
   paymentWith,
   refundWith,
   requestContext,
+  transferWith,
 } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -357,20 +356,7 @@ for (const [state, members, effects] of REFUNDS) {
   }
 }
 
-const payout: Transfer = {
-  ...JSON.parse(
-    decideTransfer(
-      CreateTransferBody.parse({
-        amount: AMOUNT,
-        currency: "EUR",
-        destination: { iban: "FR1420041010050500013M02606" },
-        settlement: "manual",
-      }),
-      requestContext(),
-    ).transfer!.body,
-  ),
-  livemode: true,
-};
+const payout = transferWith({ amount_minor: AMOUNT });
 
 /** [the result of the bank before, the next one, the effect by the status of the payout] */
 const CHECKS: [before: PayeeCheck | null, told: PayeeCheck, effects: Record<string, string>][] = [

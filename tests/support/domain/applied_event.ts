@@ -21,6 +21,7 @@ import {
 import type { EventContext } from "../../../shared/domain/changes/event.ts";
 import { rowsOf } from "../../../shared/domain/operations/event_record.ts";
 import type {
+  Operation,
   ProviderEvent,
   ProviderEventOp,
   ProviderEventState,
@@ -30,6 +31,7 @@ import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Transfer } from "../../../shared/schema/transfer.ts";
 import type { MovementRow } from "../../../shared/store/commit_rows.ts";
 import type { ProviderRecord } from "../../../shared/store/provider_rows.ts";
+import { FIRST_ATTEMPT } from "../connectors/stripe_case.ts";
 import { NOW, paymentWith, requestContext } from "./decided_change.ts";
 
 /** The rows of a record, and the resource as of them. */
@@ -153,5 +155,29 @@ function accountRows(movement: MovementRow | null): Rows | null {
     subject: null,
     refund_body: null,
     booked_minor: bookedAtProvider([movement]),
+  };
+}
+
+/** Returns the first attempt of an operation on a payment or transfer, with these members. */
+export function operationFor(
+  op: Operation["op"],
+  subject: Operation["subject"],
+  members: Partial<Operation> = {},
+): Operation {
+  return {
+    id: `pc_${"1".repeat(26)}`,
+    environment_id: `env_${"1".repeat(26)}`,
+    op,
+    subject_id: subject.id,
+    subject,
+    refund_id: null,
+    refund: null,
+    dispute: null,
+    amount_minor: subject.amount_minor,
+    currency: subject.currency,
+    request: { token: null },
+    provider_reference: "pi_1",
+    ...FIRST_ATTEMPT,
+    ...members,
   };
 }

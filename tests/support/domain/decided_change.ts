@@ -207,6 +207,33 @@ export function refundWith(members: Partial<Refund>): Refund {
   };
 }
 
+/** Returns a pending live transfer of 1000 EUR cents to a bank, with these members. */
+export function transferWith(members: Partial<Transfer>): Transfer {
+  return {
+    id: `tr_${"2".repeat(26)}`,
+    object: "transfer",
+    status: "pending",
+    amount: 1000,
+    amount_minor: 1000,
+    currency: "EUR",
+    destination: { type: "iban", iban: { country: "DE", last4: "3000" } },
+    description: null,
+    metadata: {},
+    speed: "standard",
+    payee_check: null,
+    failure_code: null,
+    failure_message: null,
+    return_code: null,
+    livemode: true,
+    sequence: 1,
+    created_at: MADE_AT,
+    updated_at: MADE_AT,
+    completed_at: null,
+    cancelled_at: null,
+    ...members,
+  };
+}
+
 /** Returns a short form of a change. A movement is `capture processor>available 1000`. */
 export function summaryOf({ events, ledger, refunds }: Change) {
   return {
