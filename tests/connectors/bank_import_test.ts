@@ -1,6 +1,6 @@
 /**
- * What the import of a bank's file stores: the events of its entries, reports and replies, and the
- * payers that it names. The account has exported the orders of this file.
+ * The rows that the import of a bank's file stores: the events of its entries, reports and replies,
+ * and the payers that it names. The account has exported the orders of this file.
  */
 
 import assert from "node:assert/strict";

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { Retries } from "../../shared/jobs/retries.ts";
+import { accessWith } from "../support/database/store_access.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
@@ -130,17 +130,7 @@ providerCase("pay.commit() with operations", async (t, given) => {
     assert.equal(duplicate!.outcome, "in_progress");
   });
   await t.step("the store returns the operation, or throws provider_not_configured", async () => {
-    const access = {
-      key_hash: parseApiKey(live.text)!.hash,
-      scope: null,
-      version: 0,
-      at_ms: Date.now(),
-      request_id: "req_1",
-      rate_limits: null,
-      storage: null,
-      retries: new Retries(),
-      observe: () => {},
-    };
+    const access = accessWith({ key_hash: parseApiKey(live.text)!.hash });
     const served = (await reservation(live.text)).change;
     const committed = await service.deps.store.commit(access, served, null);
     assert.equal(

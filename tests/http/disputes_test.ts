@@ -143,7 +143,7 @@ serviceCase("a dispute begins with its payment's chargeback", async (t, service)
   await assertSilent(service.sql);
 });
 
-/** What each end of a dispute does with its payment. */
+/** The payment and its books after each end of a dispute. */
 const RESULTS = {
   won: {
     payment: ["completed", 0],

@@ -1,5 +1,5 @@
 /**
- * What requests cost. The statements of each are counted at the driver: the round trips to the
+ * The cost of requests. The statements of each are counted at the driver: the round trips to the
  * database are most of the cost of a request. The most expensive requests of each kind, at the limits
  * of their size, take the processor from no other (docs/security.md, "Ways in"). The unit is the
  * processor time of a small create in the same run, about 1 ms.

@@ -6,7 +6,7 @@ import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_functi
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { bodyInParts } from "../../shared/http/body_in_parts.ts";
 import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
-import { Retries } from "../../shared/jobs/retries.ts";
+import { accessWith } from "../support/database/store_access.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { LEFT_OUT, runRound, type Send } from "../support/http/seeded_run.ts";
 import { purgeAll } from "../support/database/purge.ts";
@@ -413,17 +413,10 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
   await fillTranscript(service, "long", LINES);
   const [settings] = await sql`
     select version::int from pay.sandbox_settings where seed = 'long'`;
-  const access = {
+  const access = accessWith({
     key_hash: parseApiKey(key)!.hash,
-    scope: null,
     version: settings!.version,
-    at_ms: Date.now(),
-    request_id: "req_1",
-    rate_limits: null,
-    storage: null,
-    retries: new Retries(),
-    observe() {},
-  };
+  });
   const read = () => deps.sandbox.seeded_store.transcript(access);
   await t.step("nothing is read before it is taken", async () => {
     service.forgetStatements();

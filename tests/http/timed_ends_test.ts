@@ -1,7 +1,7 @@
 /**
- * What comes by itself in a sandbox (contract §2): a late response, the end of a payment whose payer
- * does not authenticate within 24 hours, and the end of an authorization after 7 days, however the
- * payment was authorized.
+ * Moves that a sandbox makes by itself (contract §2): a late response, the end of a payment whose
+ * payer does not authenticate within 24 hours, and the end of an authorization after 7 days, however
+ * the payment was authorized.
  */
 
 import assert from "node:assert/strict";

@@ -244,7 +244,7 @@ Deno.test("migrate() writes warnings to standard error by default", async () => 
   });
 });
 
-/** What a database has before the project's own migrations, and the warnings. */
+/** Objects in a database before the project's own migrations, and the warnings about them. */
 const OWN: [name: string, before: string, warnings: RegExp][] = [
   ["nothing", "", /^$/],
   [

@@ -2,28 +2,16 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { Retries } from "../../shared/jobs/retries.ts";
+import { accessWith } from "../support/database/store_access.ts";
 import type { FairQueueBounds } from "../../shared/jobs/fair_queue.ts";
 import { openDatabase } from "../../shared/store/database.ts";
 import { EntryCalls } from "../../shared/store/entry_calls.ts";
-import type { Access } from "../../shared/store/outcome.ts";
+import { Retries } from "../../shared/jobs/retries.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 
 const ECHO = "select 'ok' as outcome, $1::text as body";
 
-function access(key_hash: string): Access {
-  return {
-    key_hash,
-    scope: null,
-    version: 0,
-    at_ms: Date.now(),
-    request_id: "req_1",
-    rate_limits: null,
-    storage: null,
-    retries: new Retries(),
-    observe: () => {},
-  };
-}
+const access = (key_hash: string) => accessWith({ key_hash });
 
 /**
  * Registers a test with calls over a real database. Keys of two letters are known: "a1" belongs to

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
-import { Retries } from "../../../shared/jobs/retries.ts";
+import { accessWith } from "./store_access.ts";
 import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
@@ -75,17 +75,13 @@ export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
     list.map((
       { change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW, rate_limits },
     ) => ({
-      access: {
+      access: accessWith({
         key_hash: parseApiKey(key)!.hash,
         scope: scope ?? "payments:write",
-        version: 0,
         at_ms,
         request_id: idGenerator(at_ms)("req_"),
         rate_limits: rate_limits ?? null,
-        storage: null,
-        retries: new Retries(),
-        observe: () => {},
-      },
+      }),
       change,
       idempotency: idempotency_key
         ? {

@@ -26,7 +26,7 @@ export function openProviderStore(
   return { store, chain_store, close: () => database.close() };
 }
 
-/** What a test of the live flow has. */
+/** The parts that a test of the live flow gets. */
 export interface ProviderCase {
   service: TestService;
   /** A connection as superuser. */
