@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
+import { until } from "../support/common/until.ts";
 import { type ConsoleCase, consoleCase } from "../support/console/console_case.ts";
 
 const SANDBOX = "/api-v1-sandbox";
@@ -96,8 +97,11 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
   const title = (name: string | RegExp) => page.getByRole("heading", { level: 1, name });
   const search = async (text: string) => {
     await title(/./).focus();
-    await page.keyboard.press("/");
-    await page.locator('[aria-label="Search"]:focus').waitFor();
+    // A dialog that is still closing takes the key.
+    await until("the key leads to the field", async () => {
+      await page.keyboard.press("/");
+      return await page.locator('[aria-label="Search"]:focus').count() > 0;
+    });
     await page.keyboard.insertText(text);
     await page.keyboard.press("Enter");
   };

@@ -38,7 +38,11 @@ serviceCase("GET /v1/payments limits its pages", async (t, service) => {
     );
   });
   const texts: string[] = [];
-  for (let i = 0; i < 12; i++) texts.unshift((await service.pay({ reference: `r${i}` })).text);
+  for (let i = 0; i < 12; i++) {
+    // Ids of one millisecond have no order.
+    service.trySetClock(FIRST_AT + i);
+    texts.unshift((await service.pay({ reference: `r${i}` })).text);
+  }
   const ids = texts.map((text) => JSON.parse(text).id);
   await t.step("without a limit 10 payments, newest first, as they were returned", async () => {
     assert.equal(

@@ -20,6 +20,8 @@ const OUTAGE_MS = 600_000;
 /** The attempts of each delivery at 0 and 5 s fail before the receiver starts. */
 const REAL_START_MS = 7_000;
 const CLIENTS = 16;
+/** Deliveries of one sandbox. It takes 20 000 that are pending. */
+const DELIVERIES_OF_SANDBOX = 15_000;
 /** Longest time until the backlog is delivered: at least, and for each thousand deliveries. */
 const DRAIN_MS = { least: 60_000, per_thousand: 9_000 };
 
@@ -34,21 +36,27 @@ export async function runOutage(
 ): Promise<Verdict[]> {
   const server = await stage.startServer();
   await untilWell(server);
-  const { key } = await stage.makeSandbox("outage");
   const client = new RepeatingClient(stage, { urls: [server.base_url] });
   const port = freePort();
-  const url = `http://127.0.0.1:${port}/`;
-  const { secret } = await client.addEndpoint(key, { url, events: ["*"] });
+  const keys: string[] = [];
+  const secrets: Record<string, string> = {};
+  while (keys.length < backlog / DELIVERIES_OF_SANDBOX) {
+    const path = `/${keys.length}`;
+    const { key } = await stage.makeSandbox(`outage ${keys.length}`);
+    const url = `http://127.0.0.1:${port}${path}`;
+    secrets[path] = (await client.addEndpoint(key, { url, events: ["*"] })).secret;
+    keys.push(key);
+  }
   const started = performance.now();
   const breaches: string[] = [];
   // Each payment has two events.
-  const names = Array.from({ length: Math.ceil(backlog / 2) }, (_, i) => `outage-${i}`);
-  await eachAtOnce(CLIENTS, names, async (name) => {
-    const payment = { body: COMPLETED, key: name };
-    const { status } = await client.send(key, `${SANDBOX}/payments`, payment);
-    if (status !== 201) breaches.push(`${name} got ${status}`);
+  const payments = Array.from({ length: Math.ceil(backlog / 2) }, (_, i) => i);
+  await eachAtOnce(CLIENTS, payments, async (i) => {
+    const payment = { body: COMPLETED, key: `outage-${i}` };
+    const { status } = await client.send(keys[i % keys.length]!, `${SANDBOX}/payments`, payment);
+    if (status !== 201) breaches.push(`payment ${i} got ${status}`);
   });
-  const due = 2 * names.length;
+  const due = 2 * payments.length;
   const wait_ms = (is_real ? OUTAGE_MS : REAL_START_MS) - (performance.now() - started);
   await pause(Math.max(0, wait_ms));
   const [waiting] = await stage.sql<{ pending: number; tried: number }[]>`
@@ -59,7 +67,7 @@ export async function runOutage(
   const journal = join(stage.folder, "outage.journal");
   const ahead_ms = is_real ? 0 : OUTAGE_MS;
   const settings: ReceiverSettings = {
-    ...{ port, seed: 0, journal, fail: 0, secrets: { "/": secret }, ahead_ms },
+    ...{ port, seed: 0, journal, fail: 0, secrets, ahead_ms },
   };
   const receiver = await launch(import.meta.resolve("../../harness/receiver.ts"), settings);
   stage.atEnd(() => receiver.kill());
