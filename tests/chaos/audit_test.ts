@@ -208,7 +208,7 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
     run.arrivals.push(...run.arrivals.slice(0, run.arrivals.length / 10));
   }],
   ["too many deliveries were redelivered", "R6", /redeliveries/, (run) => {
-    run.drained.redelivered = Math.ceil(run.arrivals.length / 10);
+    run.drained.redelivered = new Set(run.arrivals.keys().map(String));
   }],
   ["a delivery failed after too few attempts", "R6", /failed after 1 attempts/, (run) => {
     run.drained.faults.push("whd_… is failed after 1 attempts");
@@ -316,7 +316,7 @@ async function tellPlan({ service, base_url }: ServedService): Promise<Told> {
     ...{ replays, differing },
     meanwhile: { audits: 1, breaches: [] },
     altered_movements: [],
-    drained: { redelivered: 0, faults: [] },
+    drained: { redelivered: new Set(), faults: [] },
   };
 }
 

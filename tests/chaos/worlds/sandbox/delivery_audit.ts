@@ -33,8 +33,14 @@ interface JudgedArrivals {
   newest_ms: number;
 }
 
-/** Judges the signatures and the order of deliveries. */
-export function judgeArrivals(arrivals: readonly Arrival[]): JudgedArrivals {
+/**
+ * Judges the signatures and the order of deliveries.
+ * @param redelivered events whose deliveries had failed: later ones went ahead (contract §4)
+ */
+export function judgeArrivals(
+  arrivals: readonly Arrival[],
+  redelivered: ReadonlySet<string> = new Set(),
+): JudgedArrivals {
   const taken = new Map<string, number>();
   const last = new Map<string, number>();
   const [disordered, stale]: [string[], string[]] = [[], []];
@@ -53,6 +59,7 @@ export function judgeArrivals(arrivals: readonly Arrival[]): JudgedArrivals {
     if (!arrival.is_taken) continue;
     taken.set(name, (taken.get(name) ?? 0) + 1);
     if (taken.get(name)! > 1) continue;
+    if (redelivered.has(event_id)) continue;
     const payment = `${path} ${subject_id}`;
     if (sequence <= (last.get(payment) ?? 0)) disordered.push(`${name}: ${sequence}`);
     last.set(payment, sequence);
@@ -64,7 +71,10 @@ export function judgeArrivals(arrivals: readonly Arrival[]): JudgedArrivals {
 export function auditDeliveries(evidence: Evidence, events: StoredEvent[]): Verdict[] {
   const { plan, arrivals, endpoints, environments, drained: { redelivered, faults } } = evidence;
   const hashes = new Map(events.map(({ id, body_hash }) => [id, body_hash]));
-  const { taken, payments, disordered, stale, oldest_ms, newest_ms } = judgeArrivals(arrivals);
+  const { taken, payments, disordered, stale, oldest_ms, newest_ms } = judgeArrivals(
+    arrivals,
+    redelivered,
+  );
   // A reset may have deleted the event.
   const altered = arrivals.filter(({ event_id, body_hash }) =>
     (hashes.get(event_id) ?? body_hash) !== body_hash
@@ -95,7 +105,7 @@ export function auditDeliveries(evidence: Evidence, events: StoredEvent[]): Verd
         ...missing,
         ...strangers,
         ...(duplicates > most ? [`${duplicates} duplicates`] : []),
-        ...(redelivered > REDELIVERED_LIMIT * due ? [`${redelivered} redeliveries`] : []),
+        ...(redelivered.size > REDELIVERED_LIMIT * due ? [`${redelivered.size} redeliveries`] : []),
         ...(forged > 0 ? [`${forged} forged`] : []),
         ...altered,
         ...faults,

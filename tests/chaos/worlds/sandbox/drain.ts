@@ -18,6 +18,7 @@ const ATTEMPTS = { until_failed: 4, until_far: 3 } as const;
 interface OpenDelivery {
   environment_id: string;
   id: string;
+  event_id: string;
   status: string;
   attempt_count: number;
   is_far: boolean;
@@ -37,10 +38,12 @@ export async function drain(
 ): Promise<Evidence["drained"]> {
   const keys = new Map(environments.map(({ environment_id, key }) => [environment_id, key]));
   const too_early = new Set<string>();
-  let [redelivered, late]: [number, string[]] = [0, []];
+  const redelivered = new Set<string>();
+  let late: string[] = [];
   await until("every delivery has ended", async () => {
     const open = await sql<OpenDelivery[]>`
-      select v.public_id as environment_id, d.id, d.status, d.attempt_count,
+      select v.public_id as environment_id, d.id, d.event_id, d.status,
+        d.attempt_count,
         d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
         exists (
           select from pay.webhook_deliveries e
@@ -58,10 +61,10 @@ export async function drain(
       }
     }
     if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
-    for (const { environment_id, id } of open) {
+    for (const { environment_id, id, event_id } of open) {
       const path = `${V1}/webhook_deliveries/${id}/redeliver`;
       const { status } = await client.send(keys.get(environment_id)!, path, { body: {} });
-      if (status === 200) redelivered++;
+      if (status === 200) redelivered.add(event_id);
     }
     return false;
   }, DELIVERY_DEADLINE_MS).catch(({ message }) => late.push(message));

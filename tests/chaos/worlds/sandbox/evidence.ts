@@ -21,8 +21,8 @@ export interface Evidence {
   meanwhile: { audits: number; breaches: string[] };
   /** Ledger transactions that were deleted or changed after the middle of the run. */
   altered_movements: string[];
-  /** Number of redeliveries, and deliveries that did not follow the schedule. */
-  drained: { redelivered: number; faults: string[] };
+  /** The events of redeliveries, and deliveries that did not follow the schedule. */
+  drained: { redelivered: Set<string>; faults: string[] };
 }
 
 /** An event in the database. */

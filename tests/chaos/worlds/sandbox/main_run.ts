@@ -114,7 +114,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ve
       says: `${requests} requests in ${(told_ms / 1_000).toFixed(1)} s, ` +
         `${broken} broken off, ${unavailable} times 503, ${in_progress} responses "in progress" ` +
         `to duplicates, slowest response ${Math.round(slowest_ms)} ms; last delivery ` +
-        `${(delivered_ms / 1_000).toFixed(1)} s later, ${drained.redelivered} redelivered`,
+        `${(delivered_ms / 1_000).toFixed(1)} s later, ${drained.redelivered.size} redelivered`,
       breaches: broken === 0 ? ["no fault of a proxy broke a request"] : [],
     },
     countFaults(killer, proxy_report, arrivals).judge("kill"),
