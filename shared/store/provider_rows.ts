@@ -177,8 +177,15 @@ export interface StoredAccount {
 export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */
   final_minor: number;
-  /** The handled events about the transfer of an event, with its block unless it is final. */
-  reports: readonly { state: ProviderEventState; block_hash: string | null }[];
+  /**
+   * The handled events about the transfer of an event, with its block unless it is final. Those that
+   * the chain has told later than the event can be handled before it.
+   */
+  reports: readonly {
+    state: ProviderEventState;
+    block_hash: string | null;
+    is_later?: boolean | null;
+  }[];
 }
 
 /** An event with the outcome that a record gives it. */

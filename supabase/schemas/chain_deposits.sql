@@ -147,15 +147,18 @@ begin
   );
 end $$;
 
--- The handled events about one transfer on a chain: [{state, block_hash}]. Their references begin
--- with p_object_id: the transfer is final, or :<block>:<state> follows.
+-- The handled events about one transfer on a chain: [{state, block_hash, is_later}]. Their
+-- references begin with p_object_id: the transfer is final, or :<block>:<state> follows. is_later:
+-- the chain has told it after p_received_at, or with what it told then.
 create or replace function pay_internal.transfer_reports(
-  p_environment_id text, p_account_id text, p_object_id text
+  p_environment_id text, p_account_id text, p_object_id text,
+  p_received_at timestamptz default null
 ) returns json language plpgsql stable as $$
 begin
   return (
     select coalesce(json_agg(json_build_object('state', event.state,
-      'block_hash', event.body #> '{chain,block_hash}')), '[]')
+      'block_hash', event.body #> '{chain,block_hash}',
+      'is_later', event.received_at >= p_received_at)), '[]')
     from pay.provider_events event
     where event.environment_id = p_environment_id and event.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
@@ -182,7 +185,7 @@ begin
     'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
       pay_internal.transfer_reports(p_event.environment_id, p_event.account_id,
-        p_event.body ->> 'object_id'));
+        p_event.body ->> 'object_id', p_event.received_at));
 end $$;
 
 -- Marks a record as stale if the sum of final transfers, or the number of reports about the

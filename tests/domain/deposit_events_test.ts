@@ -104,8 +104,16 @@ interface Books {
   events: string[];
 }
 
-/** The state that the database gives with a provider event. */
-function depositOf({ handled }: Books, { object_id }: ProviderEvent): DepositState {
+/**
+ * The state that the database gives with a provider event.
+ * @param told the events in the order in which the chain has told them
+ */
+function depositOf(
+  { handled }: Books,
+  event: ProviderEvent,
+  told: readonly ProviderEvent[],
+): DepositState {
+  const { object_id } = event;
   const final = handled.filter(({ event: { state }, outcome }) =>
     state === "succeeded" && outcome === "applied"
   );
@@ -113,15 +121,24 @@ function depositOf({ handled }: Books, { object_id }: ProviderEvent): DepositSta
     final_minor: final.reduce((sum, each) => sum + each.event.amount_minor, 0),
     reports: handled.filter((each) =>
       ["applied", "ignored"].includes(each.outcome) && each.event.object_id === object_id
-    ).map(({ event: { state, chain } }) => ({ state, block_hash: chain?.block_hash ?? null })),
+    ).map(({ event: handled }) => ({
+      state: handled.state,
+      block_hash: handled.chain?.block_hash ?? null,
+      is_later: told.indexOf(handled) > told.indexOf(event),
+    })),
   };
 }
 
 /**
  * Applies provider events as the worker does: waiting ones again after others.
  * @param payment that is not reserved, and has its address or reference
+ * @param told as `depositOf` takes it; by default they are applied in this order
  */
-function applyAll(provider_events: readonly ProviderEvent[], payment?: Payment): Books {
+function applyAll(
+  provider_events: readonly ProviderEvent[],
+  payment?: Payment,
+  told = provider_events,
+): Books {
   const books: Books = { payment: payment ?? reserved, ledger: {}, handled: [], events: [] };
   let open = payment ? [...provider_events] : [opened, ...provider_events];
   for (let moved = true; moved;) {
@@ -132,7 +149,7 @@ function applyAll(provider_events: readonly ProviderEvent[], payment?: Payment):
         subject: books.payment,
         refund: null,
         dispute: null,
-        deposit: books.payment.method_kind === "stablecoin" ? depositOf(books, next) : null,
+        deposit: books.payment.method_kind === "stablecoin" ? depositOf(books, next, told) : null,
       };
       const effect = applyToSubject(subject, next, 0, context);
       if (effect.outcome === "wait") {
@@ -291,9 +308,10 @@ Deno.test(`applyProviderEvent() of a payment by stablecoin: any order (seed ${SE
         const seen = end === "seen" || is_reported ? [`${name}+${last}`] : [];
         return [...past, ...seen, ...end === "final" ? [name] : []];
       });
-      const shuffled = words.map((word, i) => ({ word, place: order[i] ?? 0 }))
-        .sort((one, other) => one.place - other.place).map(({ word }) => word);
-      const books = applyAll(shuffled.map(read));
+      const told = words.map(read);
+      const shuffled = told.map((event, i) => ({ event, place: order[i] ?? 0 }))
+        .sort((one, other) => one.place - other.place).map(({ event }) => event);
+      const books = applyAll(shuffled, undefined, told);
       const sum = (ends: string[]) =>
         transfers.filter(({ end }) => ends.includes(end))
           .reduce((total, { amount }) => total + amount, 0);
@@ -302,6 +320,8 @@ Deno.test(`applyProviderEvent() of a payment by stablecoin: any order (seed ${SE
       const unapplied = books.ledger["unapplied USDC"] ?? 0;
       assert.equal(0 - (books.ledger["processor USDC"] ?? 0), final, "the ledger is the chain");
       assert.equal(unapplied, final >= 10 ? final - 10 : final);
+      const alarms = books.handled.filter(({ exception }) => /undone/.test(exception ?? ""));
+      assert.deepEqual(alarms, [], "nothing was undone after it had been final");
       assert.equal(books.ledger["available USDC"] ?? 0, final >= 10 ? 10 : 0);
       assert.equal(status === "completed", final >= 10, status);
       if (final >= 10) return;

@@ -85,7 +85,9 @@ function receive(change: PaymentChange, { reports }: DepositState, event: Provid
 /** Takes back a part that was undone. */
 function undo(change: PaymentChange, { reports }: DepositState, event: ProviderEvent): Effect {
   if (isFinal(reports)) {
-    return exception(`${shown(event)} was undone after it had been final`);
+    // Undone in one block before it was final in another one.
+    const was_final = isFinal(reports.filter(({ is_later }) => !is_later));
+    return was_final ? exception(`${shown(event)} was undone after it had been final`) : IGNORED;
   }
   const gone = reportOf(event);
   // The event that the part has come is stored but not applied yet.
