@@ -25,6 +25,8 @@ const SUCCEEDED: Record<Operation["op"], readonly ProviderEvent["state"][]> = {
   dispute_evidence: ["succeeded", "dispute_won", "dispute_lost"],
   dispute_accept: ["dispute_lost"],
   dispute_expire: ["dispute_lost"],
+  return: ["returned"],
+  detach: ["succeeded"],
 };
 
 /** Checks that an object of the provider is the result of an operation. */

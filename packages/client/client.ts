@@ -12,6 +12,7 @@ import { Payments, Refunds } from "./payments.ts";
 import { IdempotencyKeys } from "./requests.ts";
 import { Sandbox } from "./sandbox.ts";
 import { Sandboxes } from "./sandboxes.ts";
+import { Instruments } from "./instruments.ts";
 import { Transfers } from "./transfers.ts";
 import {
   checkedRetries,
@@ -62,6 +63,7 @@ export class PaymentsClient {
   readonly payments: Payments;
   readonly refunds: Refunds;
   readonly disputes: Disputes;
+  readonly instruments: Instruments;
   readonly transfers: Transfers;
   readonly ledgerEntries: LedgerEntries;
   readonly balance: Balances;
@@ -92,6 +94,7 @@ export class PaymentsClient {
     this.payments = new Payments(transport);
     this.refunds = new Refunds(transport);
     this.disputes = new Disputes(transport);
+    this.instruments = new Instruments(transport);
     this.transfers = new Transfers(transport);
     this.ledgerEntries = new LedgerEntries(transport);
     this.balance = new Balances(transport);

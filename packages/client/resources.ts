@@ -27,6 +27,18 @@ export interface Person {
   name?: string | undefined;
 }
 
+/** The payer. `customer` and `payer` are two names for the same person. */
+export interface ShownPerson {
+  /**
+   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
+   */
+  id?: string | undefined;
+  /** E-mail address of the person; null: erased. */
+  email: string | null;
+  /** Name of the person. Text of 1 to 200 characters. */
+  name?: string | undefined;
+}
+
 /** Postal address of the account holder. Needed for an IBAN from outside the EEA. */
 export interface PostalAddress {
   /** Street and number. Text of 1 to 70 characters. */
@@ -93,6 +105,24 @@ export interface Mandate {
    * is collected after `final` or `one_off`.
    */
   sequence: MandateSequence;
+}
+
+/**
+ * The mandate of the payer. `id` and `sequence` are required without `save`. With it the service
+ * makes an id, and the sequence is `first` or `recurring`, by default `recurring`.
+ */
+export interface MandateInput {
+  /**
+   * Your own reference of the mandate: at most 35 letters, digits, single spaces and `+?/:().,'-`.
+   */
+  id?: string | undefined;
+  /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
+  signed_at: string;
+  /**
+   * The place of the payment among those of the mandate. `recurring` can be the first too. Nothing
+   * is collected after `final` or `one_off`.
+   */
+  sequence?: MandateSequence | undefined;
 }
 
 /** A card by its number. Test keys only, and only the published test cards. */
@@ -207,12 +237,9 @@ export interface Payment {
   id: string;
   object: "payment";
   status: PaymentStatus;
-  /**
-   * Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for
-   * it: a request has one of them, or both with the same value, and responses have both.
-   */
+  /** The amount in minor units: 0 if the payment only saves its instrument. */
   amount: number;
-  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  /** The same as `amount`. */
   amount_minor: number;
   /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
   currency: string;
@@ -229,8 +256,12 @@ export interface Payment {
   capability: Capability;
   method_kind: MethodKind;
   method: PaymentMethod | null;
-  customer: Person | null;
-  payer: Person | null;
+  /** The instrument that the payment has saved or used; null: neither. */
+  instrument_id: string | null;
+  /** Whether the payer was not present. */
+  off_session: boolean;
+  customer: ShownPerson | null;
+  payer: ShownPerson | null;
   /** Your own text for people; null without one. */
   description: string | null;
   /** Your own number of the order or invoice. */
@@ -266,9 +297,9 @@ export interface Payment {
 }
 
 /**
- * Fields of a new payment. Send at most one of `card`, `iban` and `wallet`. Without any of them and
- * without `outcome` the payment stays `pending`: by SEPA, SWIFT, USDC or USDT the payer then sends
- * the money to the place in `next_action`.
+ * Fields of a new payment. Send at most one of `card`, `iban`, `wallet` and `instrument`. Without
+ * any of them and without `outcome` the payment stays `pending`: by SEPA, SWIFT, USDC or USDT the
+ * payer then sends the money to the place in `next_action`.
  */
 export interface PaymentFields {
   /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
@@ -286,9 +317,21 @@ export interface PaymentFields {
   card?: CardInput | undefined;
   /** A bank account: an object, or the IBAN as text. */
   iban?: string | IbanInput | undefined;
-  mandate?: Mandate | undefined;
+  mandate?: MandateInput | undefined;
   /** A wallet: an object, or the address as text. */
   wallet?: string | WalletInput | undefined;
+  /**
+   * A saved instrument in place of `card`, `iban`, `wallet` and `mandate`. Needs the scope
+   * `instruments:use`.
+   */
+  instrument?: string | undefined;
+  /** `true`: the payer is not present. Only with an `instrument` whose `usage` is `off_session`. */
+  off_session?: boolean | undefined;
+  /**
+   * Saves the card or the SEPA `iban` for later payments of the same `customer.id`: `on_session`
+   * with the payer present, `off_session` also without.
+   */
+  save?: InstrumentUsage | undefined;
   /** Your own text for people, such as what was sold. Text of at most 500 characters. */
   description?: string | undefined;
   /**
@@ -543,6 +586,81 @@ export interface Transfer {
   completed_at: string | null;
   /** Time of the cancellation; null without one. RFC 3339 in UTC, with milliseconds. */
   cancelled_at: string | null;
+}
+
+/** The card or account, masked. */
+export type InstrumentMethod =
+  /** The method of a payment by card. */
+  | {
+    type: "card";
+    /** The shown parts of a card. */
+    card: {
+      /** The brand, such as `visa`, `mastercard`, `amex`, `discover`. */
+      brand: string;
+      /** The last four digits. */
+      last4: string;
+      /** Month of expiry, 1 to 12. */
+      exp_month: number;
+      /** Year of expiry, such as 2034. */
+      exp_year: number;
+    };
+  }
+  /** The account of the payer. */
+  | {
+    type: "sepa";
+    iban: MaskedIban;
+  };
+
+/** A card or SEPA mandate that later payments can use. */
+export interface Instrument {
+  /** `ins_…` */
+  id: string;
+  object: "instrument";
+  status: InstrumentStatus;
+  /** The customer of the payment that has saved it; null: it named none. */
+  customer: {
+    /** Your own id of the customer. Text of at most 64 characters. */
+    id: string | null;
+    /** E-mail address; null: none, or erased. */
+    email: string | null;
+    /** Name; null: none, or erased. */
+    name: string | null;
+  } | null;
+  /** Kind of the payment method. */
+  method_kind: "card" | "sepa";
+  method: InstrumentMethod | null;
+  /** `on_session`: for payments with the payer present. `off_session`: also without. */
+  usage: InstrumentUsage;
+  /** The mandate of the payer, by SEPA; null for a card. */
+  mandate: {
+    /**
+     * Your own reference of the mandate: at most 35 letters, digits, single spaces and
+     * `+?/:().,'-`.
+     */
+    id: string;
+    /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
+    signed_at: string;
+  } | null;
+  /**
+   * Whether payments can name it as `instrument`. False: it is a mandate whose IBAN you send with
+   * each payment.
+   */
+  is_kept: boolean;
+  /** The payment that has saved it. */
+  payment_id: string;
+  ended_reason: InstrumentEndReason | null;
+  /** The time of its last payment; null: none yet. */
+  last_used_at: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /** 1 on creation, one more with each event and each change of the status. */
+  sequence: number;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+  /** RFC 3339 in UTC, with milliseconds. */
+  ended_at: string | null;
 }
 
 /** One side of a ledger transaction. An entry never changes. */
@@ -1234,6 +1352,8 @@ export interface ListPaymentsParams extends ListParams {
   customer?: string | undefined;
   /** Only payments whose customer has this `id`. Text of 1 to 64 characters. */
   customer_id?: string | undefined;
+  /** Only payments that have saved or used this instrument. */
+  instrument_id?: string | undefined;
   /**
    * Only payments with this text in the reference, the description, or the e-mail address or name
    * of the customer. Text of 2 to 100 characters.
@@ -1259,6 +1379,16 @@ export interface ListDisputesParams extends ListParams {
   payment_id?: string | undefined;
   /** Only disputes in this status. */
   status?: DisputeStatus | undefined;
+}
+
+/** `GET /v1/instruments` */
+export interface ListInstrumentsParams extends ListParams {
+  /** Only instruments of this customer. Text of 1 to 64 characters. */
+  customer_id?: string | undefined;
+  /** Only instruments in this status. */
+  status?: InstrumentStatus | undefined;
+  /** Only instruments of this kind of method. */
+  method_kind?: MethodKind | undefined;
 }
 
 /** `GET /v1/transfers` */
@@ -1297,6 +1427,8 @@ export interface ListEventsParams extends ListParams {
   payment_id?: string | undefined;
   /** Only events of this transfer. */
   transfer_id?: string | undefined;
+  /** Only events of this instrument. */
+  instrument_id?: string | undefined;
 }
 
 /** `GET /v1/webhook_deliveries` */
@@ -1343,6 +1475,7 @@ export type EventType =
   | RefundEventType
   | DisputeEventType
   | TransferEventType
+  | InstrumentEventType
   | EndpointEventType;
 
 /** A subscription of an endpoint: an event type, all types of a resource, or all types. */
@@ -1399,7 +1532,8 @@ export type DeclineCode =
   | "payment_declined"
   | "insufficient_funds"
   | "aml_blocked"
-  | "authentication_failed";
+  | "authentication_failed"
+  | "authentication_required";
 
 /** The reason why a payment, refund or transfer failed after it was accepted. */
 export type FailureCode =
@@ -1409,6 +1543,9 @@ export type FailureCode =
   | "expired"
   | "underpaid"
   | "provider_refused";
+
+/** `on_session`: for payments with the payer present. `off_session`: also without. */
+export type InstrumentUsage = "on_session" | "off_session";
 
 /** The place of a payment among those of its mandate. Nothing follows `final` and `one_off`. */
 export type MandateSequence = "first" | "recurring" | "final" | "one_off";
@@ -1461,6 +1598,9 @@ export type TransferEventType =
   | "transfer.failed"
   | "transfer.cancelled";
 
+/** An event type that shows an instrument. */
+export type InstrumentEventType = "instrument.updated" | "instrument.ended";
+
 /** An event type that shows a webhook endpoint. */
 export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 
@@ -1471,6 +1611,7 @@ export type EventPattern =
   | "refund.*"
   | "dispute.*"
   | "transfer.*"
+  | "instrument.*"
   | "webhook_endpoint.*";
 
 /**
@@ -1562,6 +1703,25 @@ export type DisputeReason = "fraudulent" | "product_not_received" | "duplicate" 
 /** Status of a transfer. */
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
 
+/**
+ * Status of an instrument. It follows from the payment that has saved it. `failed` and `ended` are
+ * final.
+ */
+export type InstrumentStatus = "pending" | "active" | "failed" | "ended";
+
+/**
+ * `deleted` by you, `erased` with its customer, `revoked` by the payer at the bank,
+ * `account_closed`, `used_up` by its last payment, `idle` for 36 months, or `removed_at_provider`.
+ */
+export type InstrumentEndReason =
+  | "deleted"
+  | "erased"
+  | "revoked"
+  | "account_closed"
+  | "used_up"
+  | "idle"
+  | "removed_at_provider";
+
 /** An account of the ledger. `available` is the money that transfers can use. */
 export type LedgerAccount =
   | "processor"
@@ -1584,6 +1744,9 @@ export type Scope =
   | "webhooks:write"
   | "events:read"
   | "ledger:read"
+  | "instruments:use"
+  | "instruments:write"
+  | "customers:erase"
   | "keys:write"
   | "sandbox:write";
 
@@ -1610,6 +1773,7 @@ export const ERROR_CODES = {
   insufficient_funds: { status: 402, type: "payment" },
   aml_blocked: { status: 402, type: "payment" },
   authentication_failed: { status: 402, type: "payment" },
+  authentication_required: { status: 402, type: "payment" },
   provider_refused: { status: 402, type: "payment" },
   balance_insufficient: { status: 402, type: "payment" },
   test_key_required: { status: 403, type: "permission" },

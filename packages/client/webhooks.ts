@@ -13,6 +13,8 @@ import type {
   DisputeEventType,
   EndpointEventType,
   EventType,
+  Instrument,
+  InstrumentEventType,
   ListEventsParams,
   ListParams,
   ListWebhookDeliveriesParams,
@@ -37,6 +39,7 @@ export type EventObjects =
   & Record<RefundEventType, Refund>
   & Record<DisputeEventType, Dispute>
   & Record<TransferEventType, Transfer>
+  & Record<InstrumentEventType, Instrument>
   & Record<EndpointEventType, WebhookEndpoint>;
 
 /** An event of a certain type. It shows the resource at the time of the event. */

@@ -31,8 +31,8 @@ const refund: Recipe["change"] = ({ id }, { payments }) => payments.refund(id);
 const refundPart: Recipe["change"] = ({ id }, { payments }) =>
   payments.refund(id, { amount: PART });
 
-/** The types of transfers have steps of their own. */
-type OtherType = Exclude<EventType, `transfer.${string}`>;
+/** The types of transfers have steps of their own. No trigger shows an instrument. */
+type OtherType = Exclude<EventType, `transfer.${string}` | `instrument.${string}`>;
 
 const RECIPES: Readonly<Record<OtherType, Recipe>> = {
   "payment.created": { payment: CARD },

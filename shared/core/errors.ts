@@ -12,6 +12,7 @@ export const ERROR_CATALOGUE = {
   insufficient_funds: { status: 402, type: "payment" },
   aml_blocked: { status: 402, type: "payment" },
   authentication_failed: { status: 402, type: "payment" },
+  authentication_required: { status: 402, type: "payment" },
   provider_refused: { status: 402, type: "payment" },
   balance_insufficient: { status: 402, type: "payment" },
   test_key_required: { status: 403, type: "permission" },
@@ -39,6 +40,7 @@ export const DECLINE_CODES = [
   "insufficient_funds",
   "aml_blocked",
   "authentication_failed",
+  "authentication_required",
 ] as const satisfies readonly ErrorCode[];
 
 /** A code with which an issuer says no. */
@@ -61,6 +63,7 @@ export const USUAL_ADVICE: Readonly<Record<DeclineCode, DeclineAdvice>> = {
   insufficient_funds: "retry_later",
   aml_blocked: "do_not_retry",
   authentication_failed: "authenticate",
+  authentication_required: "authenticate",
 };
 
 /**

@@ -13,6 +13,7 @@ export type IdPrefix =
   | "bf_"
   | "pac_"
   | "pay_"
+  | "ins_"
   | "pc_"
   | "re_"
   | "dp_"

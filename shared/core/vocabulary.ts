@@ -31,6 +31,29 @@ export const FINAL_PAYMENT_STATUSES = [
 /** Every kind of payment method, as variant B names it. */
 export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
 
+/** How an instrument that a payment saves can be used: with the payer present, or also without. */
+export const INSTRUMENT_USAGES = ["on_session", "off_session"] as const;
+
+/** Every status of an instrument. `failed` and `ended` are final. */
+export const INSTRUMENT_STATUSES = ["pending", "active", "failed", "ended"] as const;
+
+/** Why an instrument has ended. */
+export const INSTRUMENT_END_REASONS = [
+  "deleted",
+  "erased",
+  "revoked",
+  "account_closed",
+  "used_up",
+  "idle",
+  "removed_at_provider",
+] as const;
+
+/** The kinds of payment methods that a payment can save. */
+export const KEPT_METHOD_KINDS = [
+  "card",
+  "sepa",
+] as const satisfies readonly (typeof METHOD_KINDS[number])[];
+
 /** The place of a payment by SEPA among those that are collected under its mandate. */
 export const MANDATE_SEQUENCES = ["first", "recurring", "final", "one_off"] as const;
 
@@ -141,12 +164,16 @@ export const TRANSFER_EVENT_TYPES = [
 /** Event types that show a webhook endpoint. */
 export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as const;
 
+/** Event types that show an instrument. */
+export const INSTRUMENT_EVENT_TYPES = ["instrument.updated", "instrument.ended"] as const;
+
 /** Every event type. */
 export const EVENT_TYPES = [
   ...PAYMENT_EVENT_TYPES,
   ...REFUND_EVENT_TYPES,
   ...DISPUTE_EVENT_TYPES,
   ...TRANSFER_EVENT_TYPES,
+  ...INSTRUMENT_EVENT_TYPES,
   ...ENDPOINT_EVENT_TYPES,
 ] as const;
 
@@ -157,6 +184,7 @@ export const EVENT_PATTERNS = [
   "refund.*",
   "dispute.*",
   "transfer.*",
+  "instrument.*",
   "webhook_endpoint.*",
 ] as const;
 
@@ -217,6 +245,9 @@ export const SCOPES = [
   "webhooks:write",
   "events:read",
   "ledger:read",
+  "instruments:use",
+  "instruments:write",
+  "customers:erase",
   "keys:write",
   "sandbox:write",
 ] as const;

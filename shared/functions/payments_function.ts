@@ -17,6 +17,7 @@ import { PAYMENT_ROUTES } from "../http/payment_routes.ts";
 import { REFUND_ROUTES } from "../http/refund_routes.ts";
 import { REQUEST_ROUTES } from "../http/request_routes.ts";
 import { sandboxEnvironment } from "../sandbox/sandbox_environment.ts";
+import { INSTRUMENT_ROUTES } from "../http/instrument_routes.ts";
 import { TRANSFER_ROUTES } from "../http/transfer_routes.ts";
 import { BANK_DETAILS_ROUTES } from "../http/bank_details_routes.ts";
 import { WEBHOOK_ROUTES } from "../http/webhook_routes.ts";
@@ -28,6 +29,7 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
   ...DISPUTE_ROUTES,
   ...LEDGER_ROUTES,
   ...CONSOLE_ROUTES,
+  ...INSTRUMENT_ROUTES,
   ...TRANSFER_ROUTES,
   ...BANK_DETAILS_ROUTES,
   ...WEBHOOK_ROUTES,

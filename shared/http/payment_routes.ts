@@ -3,13 +3,13 @@
  */
 
 import { DECLINE_CODES } from "../core/errors.ts";
-import { paymentOf } from "../domain/payments/create_payment.ts";
 import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
 import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
+import { createPayment } from "./create_payment.ts";
 import { createdBetween, responsePage } from "./page.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { readOne } from "./read_one.ts";
@@ -40,9 +40,8 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     body: CreatePaymentBody,
     refuse: refuseRealCard,
     status: 201,
-    errors: [...DECLINE_CODES, "provider_refused", "provider_not_configured"],
-    run: ({ deps, request, body }) =>
-      deps.operations.create(request, () => paymentOf(body, true, request.context)),
+    errors: [...DECLINE_CODES, "invalid_state", "provider_refused", "provider_not_configured"],
+    run: ({ deps, request, body }) => createPayment(deps, request, body, true),
   }),
   route({
     ...payment_paths,
@@ -56,6 +55,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     run(call) {
       const { status, currency, method_kind, reference, customer, customer_id, search } =
         call.query;
+      const { instrument_id } = call.query;
       const { created_after, created_before } = call.query;
       return responsePage(call, "/v1/payments", {
         kind: "payments",
@@ -66,6 +66,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
           reference,
           customer,
           customer_id,
+          instrument_id,
           search,
           ...createdBetween("pay_", created_after, created_before),
         },

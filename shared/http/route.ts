@@ -35,6 +35,7 @@ export type RouteGroup =
   | "Payments"
   | "Refunds"
   | "Disputes"
+  | "Instruments"
   | "Transfers"
   | "Ledger"
   | "Webhook endpoints"

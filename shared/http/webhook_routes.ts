@@ -205,10 +205,10 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     query: ListEventsQuery,
     response: listOf(Event),
     run(call) {
-      const { type, payment_id, transfer_id } = call.query;
+      const { type, payment_id, transfer_id, instrument_id } = call.query;
       return responsePage(call, "/v1/events", {
         kind: "events",
-        filters: { type, subject_id: payment_id ?? transfer_id },
+        filters: { type, subject_id: payment_id ?? transfer_id ?? instrument_id },
       });
     },
   }),

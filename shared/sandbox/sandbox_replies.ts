@@ -25,10 +25,13 @@ import {
   type Begun,
   eventOf as eventAbout,
   type Operation,
+  type TestValues,
 } from "../domain/providers/operation.ts";
 import { railOf, RAILS } from "../domain/rails.ts";
 import {
+  OF_COLLECTIONS,
   OUTCOME_RESULTS,
+  SAVED_RESULTS,
   type SimulatedResult,
   TEST_RESULTS,
   testCardOf,
@@ -44,6 +47,8 @@ const LATE_RESPONSE_MS = 2_000;
 const LOST_RESPONSE_MS = 60_000;
 /** Time in which a dispute takes evidence, and after which it is lost (contract §3). */
 const EVIDENCE_WINDOW_MS = 7 * 24 * 3_600_000;
+/** Time after which a collection is returned whose payer did not want it. */
+const LATE_RETURN_MS = 20 * 24 * 3_600_000;
 /** Texts of evidence that decide a dispute at once. */
 const DECISIVE: ReadonlyMap<string, "dispute_won" | "dispute_lost"> = new Map([
   ["winning_evidence", "dispute_won"],
@@ -133,6 +138,14 @@ export function laterReply(operation: Operation): ProviderReply {
       return { provider_events: endOfTime(operation, subject as Payment) };
     case "cancel":
       return { provider_events: [eventOf(operation, "cancelled")] };
+    case "return":
+      return {
+        provider_events: [
+          eventOf(operation, "returned", {
+            ...{ failure_code: "bank_return", return_code: TEST_RESULTS.return_later.return_code },
+          }),
+        ],
+      };
     case "authorize":
     case "transfer":
     case "capture":
@@ -144,15 +157,23 @@ export function laterReply(operation: Operation): ProviderReply {
 
 /** The result of a test value, or of the outcome that overrides it. */
 function simulate(
-  { behaviour, outcome, is_manual }: NonNullable<Begun["test"]>,
+  { outcome, is_manual, usage, ...test }: TestValues,
   subject: Payment | Transfer,
 ): SimulatedResult {
   if (outcome) return OUTCOME_RESULTS[outcome];
+  const is_collected = subject.object === "payment" && collectionOf(subject).due_on !== null;
+  const behaviour = OF_COLLECTIONS.has(test.behaviour) && !is_collected
+    ? "approve"
+    : test.behaviour;
   if (subject.object === "transfer") {
     if (is_manual) return { result: "pending" };
     const response = TEST_RESULTS[behaviour ?? "approve"];
     return response.result === "failed" ? response : { result: "completed" };
   }
+  const saved = behaviour && usage && SAVED_RESULTS[behaviour]?.[usage];
+  if (saved) return saved;
+  // There is no money that could be disputed.
+  if (behaviour === "dispute" && subject.amount_minor === 0) return { result: "completed" };
   if (!behaviour || is_manual && RAILS[subject.method_kind].takes_time) {
     return { result: "pending" };
   }
@@ -183,6 +204,9 @@ function resultEvents(
   const { amount_minor } = money;
   if (result.result === "refunded") {
     return [money, eventOf(operation, "succeeded", { op: "refund", amount_minor })];
+  }
+  if (result.result === "returned") {
+    return [{ ...money, later: { op: "return", delay_ms: LATE_RETURN_MS } }];
   }
   if (result.result === "chargeback") {
     return [money, disputedEvent(operation, amount_minor, result.reason)];

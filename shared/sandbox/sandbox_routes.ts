@@ -3,6 +3,7 @@
  * without `/v1`.
  */
 
+import { createPayment } from "../http/create_payment.ts";
 import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
 import { EmptyBody } from "../schema/empty.ts";
 import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment.ts";
@@ -10,7 +11,6 @@ import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
-import { paymentOf } from "../domain/payments/create_payment.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
 import { advancePayment, SANDBOX_ROUTE } from "./advance_route.ts";
 import { DISPOSABLE_SANDBOX_ROUTES } from "./disposable_sandbox_routes.ts";
@@ -33,8 +33,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     body: CreatePaymentBody,
     refuse: refuseRealCard,
     status: 201,
-    run: ({ deps, request, body }) =>
-      deps.operations.create(request, () => paymentOf(body, false, request.context)),
+    run: ({ deps, request, body }) => createPayment(deps, request, body, false),
   }),
   advancePayment,
   sandboxRoute({

@@ -7,11 +7,13 @@ import * as z from "zod";
 import {
   DISPUTE_EVENT_TYPES,
   ENDPOINT_EVENT_TYPES,
+  INSTRUMENT_EVENT_TYPES,
   PAYMENT_EVENT_TYPES,
   REFUND_EVENT_TYPES,
   TRANSFER_EVENT_TYPES,
 } from "../core/vocabulary.ts";
 import { Dispute } from "./dispute.ts";
+import { Instrument } from "./instrument.ts";
 import { Payment } from "./payment.ts";
 import { Refund } from "./refund.ts";
 import { Transfer } from "./transfer.ts";
@@ -30,6 +32,9 @@ export const DisputeEvent = eventOf(DISPUTE_EVENT_TYPES, Dispute)
 /** An event that shows a transfer. */
 export const TransferEvent = eventOf(TRANSFER_EVENT_TYPES, Transfer)
   .describe("An event that shows a transfer");
+/** An event that shows an instrument. */
+export const InstrumentEvent = eventOf(INSTRUMENT_EVENT_TYPES, Instrument)
+  .describe("An event that shows an instrument");
 /** An event that shows a webhook endpoint. */
 export const WebhookEndpointEvent = eventOf(ENDPOINT_EVENT_TYPES, WebhookEndpoint)
   .describe("An event that shows a webhook endpoint");
@@ -40,6 +45,7 @@ export const Event = z.discriminatedUnion("type", [
   RefundEvent,
   DisputeEvent,
   TransferEvent,
+  InstrumentEvent,
   WebhookEndpointEvent,
 ]).describe("An event, with the resource as it was at the time. An event never changes");
 export type Event = z.infer<typeof Event>;

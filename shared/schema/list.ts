@@ -6,6 +6,7 @@
 import * as z from "zod";
 import type { IdPrefix } from "../core/ids.ts";
 import { DisputeStatus } from "./dispute.ts";
+import { InstrumentStatus } from "./instrument.ts";
 import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE, MAX_SEARCH, MIN_SEARCH } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
@@ -38,23 +39,23 @@ export function cursor(prefix: IdPrefix) {
 }
 
 /**
- * Refuses a query that names a payment and a transfer. A list shows the items of one of them.
- * Used with `superRefine`.
+ * Refuses a query that names two of a payment, a transfer and an instrument. A list shows the items
+ * of one of them. Used with `superRefine`.
  */
 export function oneSubject(
-  { payment_id, transfer_id }: {
-    payment_id?: string | undefined;
-    transfer_id?: string | undefined;
-  },
+  query: Partial<Record<typeof SUBJECTS[number], string | undefined>>,
   context: z.core.$RefinementCtx,
 ): void {
-  if (payment_id === undefined || transfer_id === undefined) return;
+  const [first, second] = SUBJECTS.filter((name) => query[name] !== undefined);
+  if (second === undefined) return;
   context.addIssue({
     code: "custom",
-    path: ["transfer_id"],
-    message: 'cannot be combined with "payment_id": send one of them',
+    path: [second],
+    message: `cannot be combined with "${first}": send one of them`,
   });
 }
+
+const SUBJECTS = ["payment_id", "transfer_id", "instrument_id"] as const;
 
 /** The query of `GET /v1/payments`. */
 export const ListPaymentsQuery = z.object({
@@ -68,6 +69,8 @@ export const ListPaymentsQuery = z.object({
   customer: Email.optional()
     .describe("Only payments whose customer has exactly this e-mail address"),
   customer_id: CustomerId.optional().describe("Only payments whose customer has this `id`"),
+  instrument_id: id("ins_").optional()
+    .describe("Only payments that have saved or used this instrument"),
   search: Search.describe(
     "Only payments with this text in the reference, the description, or the e-mail address or " +
       "name of the customer",
@@ -117,6 +120,15 @@ export const ListTransfersQuery = z.object({
   search: Search.describe("Only transfers with this text in the description"),
   created_after: After,
   created_before: Before,
+});
+
+/** The query of `GET /v1/instruments`. */
+export const ListInstrumentsQuery = z.object({
+  limit: Limit,
+  starting_after: cursor("ins_"),
+  customer_id: CustomerId.optional().describe("Only instruments of this customer"),
+  status: InstrumentStatus.optional().describe("Only instruments in this status"),
+  method_kind: MethodKind.optional().describe("Only instruments of this kind of method"),
 });
 
 /** Makes the schema of a list of one kind of item. */

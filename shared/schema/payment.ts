@@ -10,6 +10,7 @@ import { DECLINE_ADVICE, DECLINE_CODES } from "../core/errors.ts";
 import {
   CAPTURE_METHODS,
   FINAL_PAYMENT_STATUSES,
+  INSTRUMENT_USAGES,
   MANDATE_SEQUENCES,
   METHOD_KINDS,
   OUTCOMES,
@@ -17,7 +18,7 @@ import {
 } from "../core/vocabulary.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { IbanInput, ShownIban } from "./bank_account.ts";
-import { MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
+import { MAX_AMOUNT_MINOR, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
 import { mustBe, replaceable } from "./requirement.ts";
 import {
   AmountAlias,
@@ -30,12 +31,12 @@ import {
   isStorableTime,
   Metadata,
   Network,
-  Person,
   PersonInput,
   requiredAmount,
   sameAmount,
   Settlement,
   ShownMetadata,
+  ShownPerson,
   Stablecoin,
 } from "./values.ts";
 
@@ -176,6 +177,12 @@ const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
 );
 export type MandateSequence = z.infer<typeof MandateSequence>;
 
+/** How an instrument can be used. */
+export const InstrumentUsage = z.enum(INSTRUMENT_USAGES).describe(
+  "`on_session`: for payments with the payer present. `off_session`: also without",
+);
+export type InstrumentUsage = z.infer<typeof InstrumentUsage>;
+
 /** The mandate of a payer, under which a payment by SEPA is collected. */
 export const Mandate = z.object({
   id: mustBe(
@@ -195,7 +202,14 @@ export const Mandate = z.object({
 }).describe("The mandate of the payer, for a payment by SEPA with an `iban`");
 export type Mandate = z.infer<typeof Mandate>;
 /** The same in a request, which refuses other members. A response can get new ones. */
-export const MandateInput = z.object(Mandate.shape).describe("The mandate of the payer");
+export const MandateInput = z.object({
+  ...Mandate.shape,
+  id: Mandate.shape.id.optional(),
+  sequence: Mandate.shape.sequence.optional(),
+}).describe(
+  "The mandate of the payer. `id` and `sequence` are required without `save`. With it the service " +
+    "makes an id, and the sequence is `first` or `recurring`, by default `recurring`",
+);
 
 function isDateOrTime(text: string): boolean {
   const has_form = z.iso.date().safeParse(text).success ||
@@ -250,10 +264,50 @@ function isReturnUrl(text: string): boolean {
   return url.protocol === "https:" || url.protocol === "http:" && isLoopback(url.hostname);
 }
 
+/** Amounts of a create: 0 only saves the instrument. */
+const [CreatedAmount, CreatedAmountMinor] = [AmountAlias, AmountMinor].map((schema) =>
+  mustBe(
+    z.number().int().min(0).max(MAX_AMOUNT_MINOR).describe(
+      `${schema.description}. 0 only with \`save\``,
+    ),
+    "a whole number in minor units of the currency: 19.99 EUR is 1999",
+  )
+) as [typeof AmountAlias, typeof AmountMinor];
+
+/** Refuses an amount of 0 that saves nothing, as other bodies do. */
+function nothingOnlySaves(
+  body: { amount?: number | undefined; amount_minor?: number | undefined; save?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (body.save !== undefined) return;
+  for (const name of ["amount", "amount_minor"] as const) {
+    if (body[name] !== 0) continue;
+    context.addIssue({
+      ...{ code: "too_small", origin: "number", minimum: 1, inclusive: true },
+      ...{ input: 0, path: [name] },
+    });
+  }
+}
+
+/** Refuses a mandate that lacks a member, unless `save` makes it. */
+function wholeMandate(
+  { mandate, save }: { mandate?: z.infer<typeof MandateInput> | undefined; save?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (mandate === undefined || save !== undefined) return;
+  for (const name of ["id", "sequence"] as const) {
+    if (mandate[name] !== undefined) continue;
+    context.addIssue({
+      ...{ code: "invalid_type", expected: "nonoptional", input: undefined },
+      path: ["mandate", name],
+    });
+  }
+}
+
 /** The body of a create. It can mix variants A and B field by field. */
 export const CreatePaymentBody = z.object({
-  amount: AmountAlias.optional(),
-  amount_minor: AmountMinor.optional(),
+  amount: CreatedAmount.optional(),
+  amount_minor: CreatedAmountMinor.optional(),
   currency: Currency,
   capability: Capability.optional().describe(
     "Kind of the payment method (variant A). By default that of `card`, `iban` or `wallet`; " +
@@ -270,6 +324,17 @@ export const CreatePaymentBody = z.object({
   iban: IbanInput.optional(),
   mandate: MandateInput.optional(),
   wallet: WalletInput.optional(),
+  instrument: id("ins_").optional().describe(
+    "A saved instrument in place of `card`, `iban`, `wallet` and `mandate`. Needs the scope " +
+      "`instruments:use`",
+  ),
+  off_session: z.boolean().optional().describe(
+    "`true`: the payer is not present. Only with an `instrument` whose `usage` is `off_session`",
+  ),
+  save: InstrumentUsage.optional().describe(
+    "Saves the card or the SEPA `iban` for later payments of the same `customer.id`: `on_session` " +
+      "with the payer present, `off_session` also without",
+  ),
   description: Description.optional(),
   reference: z.string().min(1).max(MAX_REFERENCE).optional()
     .describe("Your own number of the order or invoice. Lists of payments can filter by it"),
@@ -278,13 +343,14 @@ export const CreatePaymentBody = z.object({
   return_url: ReturnUrl.optional(),
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
-}).superRefine(sameAmount).superRefine(requiredAmount).describe(
-  "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
-    "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. Send " +
-    "at most one of `card`, `iban` and `wallet`. Without any of them and without `outcome` the " +
-    "payment is `pending`. By SEPA, SWIFT, USDC or USDT the payer then sends the money to the " +
-    "place in `next_action`",
-);
+}).superRefine(sameAmount).superRefine(requiredAmount).superRefine(nothingOnlySaves)
+  .superRefine(wholeMandate).describe(
+    "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
+      "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. Send " +
+      "at most one of `card`, `iban`, `wallet` and `instrument`. Without any of them and without `outcome` the " +
+      "payment is `pending`. By SEPA, SWIFT, USDC or USDT the payer then sends the money to the " +
+      "place in `next_action`",
+  );
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
 /** The shown parts of a card. */
@@ -383,8 +449,8 @@ export const Payment = z.object({
   id: id("pay_"),
   object: z.literal("payment"),
   status: PaymentStatus,
-  amount: AmountAlias,
-  amount_minor: AmountMinor,
+  amount: Sum.describe("The amount in minor units: 0 if the payment only saves its instrument"),
+  amount_minor: Sum.describe("The same as `amount`"),
   currency: CurrencyCode,
   amount_refunded: Sum.describe("Sum of the completed refunds, in minor units"),
   amount_refunding: Sum.describe("Sum of the pending refunds, in minor units"),
@@ -398,8 +464,11 @@ export const Payment = z.object({
   capability: Capability,
   method_kind: MethodKind,
   method: PaymentMethod.nullable(),
-  customer: Person.nullable(),
-  payer: Person.nullable(),
+  instrument_id: id("ins_").nullable()
+    .describe("The instrument that the payment has saved or used; null: neither"),
+  off_session: z.boolean().describe("Whether the payer was not present"),
+  customer: ShownPerson.nullable(),
+  payer: ShownPerson.nullable(),
   description: z.string().nullable().describe("Your own text for people; null without one"),
   reference: z.string().nullable().describe("Your own number of the order or invoice"),
   metadata: ShownMetadata,

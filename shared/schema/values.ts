@@ -100,6 +100,10 @@ export const Person = z.object({
   name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
 }).describe("The payer. `customer` and `payer` are two names for the same person");
 export type Person = z.infer<typeof Person>;
+/** The same in a response. An erasure takes the e-mail address and the name. */
+export const ShownPerson = Person.extend({
+  email: Email.nullable().describe("E-mail address of the person; null: erased"),
+}).describe("The payer. `customer` and `payer` are two names for the same person");
 /** The same in a request, which refuses other members. A response can get new ones. */
 export const PersonInput = z.object(Person.shape).describe("The payer: `customer` or `payer`");
 

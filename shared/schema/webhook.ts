@@ -245,4 +245,5 @@ export const ListEventsQuery = z.object({
     "Only events of this payment. It cannot be combined with `transfer_id`",
   ),
   transfer_id: id("tr_").optional().describe("Only events of this transfer"),
+  instrument_id: id("ins_").optional().describe("Only events of this instrument"),
 }).superRefine(oneSubject);

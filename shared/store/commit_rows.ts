@@ -5,7 +5,13 @@
 
 import type { DisputeStatus } from "../schema/dispute.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { MandateSequence, MethodKind, PaymentStatus } from "../schema/payment.ts";
+import type { InstrumentEndReason, InstrumentStatus } from "../schema/instrument.ts";
+import type {
+  InstrumentUsage,
+  MandateSequence,
+  MethodKind,
+  PaymentStatus,
+} from "../schema/payment.ts";
 import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
@@ -36,6 +42,7 @@ export interface PaymentRow {
   reference: string | null;
   /** Absent without one: most payments have none. */
   customer_id?: string;
+  instrument_id?: string;
   sequence: number;
   created_at: string;
   updated_at: string;
@@ -80,20 +87,74 @@ interface DisputeRow {
   body: string;
 }
 
-/** A row of `pay.mandates`: the mandate of a payment by SEPA. */
-export interface MandateRow {
-  /** The merchant's reference. */
+/** What a change does with an instrument (`pay_internal.write_instruments`). */
+export type InstrumentRow =
+  & {
+    /** The time of the change, RFC 3339. */
+    at: string;
+    /** The request, for the event of an end. Absent: a worker makes the change. */
+    request_id?: string;
+    idempotency_key?: string;
+  }
+  & (SavedInstrumentRow | InstrumentUse | InstrumentResult | InstrumentEnd);
+
+/**
+ * A new instrument: `save` keeps it. `mandate` is a payment with an IBAN and the id of its mandate,
+ * which makes an instrument if the mandate is new.
+ */
+export interface SavedInstrumentRow {
+  act: "save" | "mandate";
   id: string;
-  /** True: no further payment can be collected under it. */
-  is_over: boolean;
-  /** The time of the change, RFC 3339. */
-  used_at: string;
-  /** Both of a new payment, which uses the mandate. Absent: the mandate only ends. */
-  sequence?: MandateSequence;
+  status: InstrumentStatus;
+  customer_id: string | null;
+  email: string | null;
+  name: string | null;
+  method_kind: MethodKind;
+  /** The masked instrument as JSON text; null: the provider has not told it yet. */
+  method: string | null;
+  usage: InstrumentUsage;
+  payment_id: string;
+  /** True: the payment takes money, so that it is a use. */
+  is_use: boolean;
+  mandate_id?: string;
+  mandate_sequence?: MandateSequence;
   signed_at?: string;
-  /** Of a new payment: fingerprints of its IBAN, the one to store first, and its customer. */
+  /** Fingerprints of the IBAN, the one to store first. */
   ibans?: readonly string[];
-  customer_id?: string | null;
+  test_behaviour?: string;
+  provider?: InstrumentProvider;
+  /** Absent: it does not end with this payment. */
+  reason?: "used_up";
+}
+
+/** A payment by an instrument, which must still have this sequence. */
+interface InstrumentUse {
+  act: "use";
+  id: string;
+  sequence: number;
+}
+
+/** The result of the payment that has saved an instrument, which is `pending`. */
+interface InstrumentResult {
+  act: "result";
+  id: string;
+  status: InstrumentStatus;
+  method: string | null;
+  provider?: InstrumentProvider;
+}
+
+/** The end of an instrument, by its own id or by that of its mandate. */
+interface InstrumentEnd {
+  act: "end";
+  id?: string;
+  mandate_id?: string;
+  reason: InstrumentEndReason;
+}
+
+/** The references of an instrument at a live provider of cards. */
+export interface InstrumentProvider {
+  customer?: string;
+  token?: string;
 }
 
 /** Kinds of ledger transactions. */
@@ -170,8 +231,8 @@ export interface Change {
   refunds: RefundRow[];
   /** New disputes, and disputes that have changed. */
   disputes: DisputeRow[];
-  /** The mandate that a new payment uses, or that has ended. Absent: none. */
-  mandate?: MandateRow;
+  /** Absent: none. */
+  instruments?: InstrumentRow[];
   ledger: MovementRow[];
   events: EventRow[];
   /**

@@ -42,13 +42,15 @@ const ROW_BYTES = 300;
 
 /** Estimates what a change adds to its sandbox, without the deliveries of its events. */
 function storedBy(change: Change): StoredBytes {
-  const { expects, payment, transfer, refunds, disputes, ledger, events, operations } = change;
+  const { expects, payment, transfer, refunds, disputes, ledger, events, operations, instruments } =
+    change;
   const texts = [responseOf(change).body];
   // The text of a changed payment replaces the one before.
   if (expects === null) texts.push(payment?.body, transfer?.body);
   for (const { body } of [...refunds, ...disputes]) texts.push(body);
   for (const { object, before } of events) texts.push(object, ...before ?? []);
   for (const { request } of operations) texts.push(JSON.stringify(request));
+  for (const row of instruments ?? []) texts.push(JSON.stringify(row));
   const rows = texts.length + refunds.length + ledger.length + 2 * operations.length;
   const bytes = Buffer.byteLength(texts.join("")) + rows * ROW_BYTES;
   return { bytes, events: events.length };
@@ -70,7 +72,7 @@ export function changedRows(list: readonly ChangedRows[]) {
     transfers: numberedRows(list, ({ transfer }) => [transfer]),
     refunds: numberedRows(list, ({ refunds }) => refunds),
     disputes: numberedRows(list, ({ disputes }) => disputes),
-    mandates: numberedRows(list, ({ mandate }) => [mandate ?? null]),
+    instruments: numberedRows(list, ({ instruments }) => instruments ?? []),
     ledger: numberedRows(list, ({ ledger }) => ledger),
     events: numberedRows(list, ({ events }) => events),
     operations: numberedRows(list, ({ operations }) => operations),

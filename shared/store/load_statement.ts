@@ -10,6 +10,7 @@ export type ResourceKind =
   /** The dispute of a payment that is open or lost, by the id of the payment. */
   | "current_disputes"
   | "transfers"
+  | "instruments"
   | "events"
   | "api_keys"
   | "sandboxes"

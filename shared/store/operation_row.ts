@@ -20,7 +20,11 @@ export type ProviderOp =
   /** Gives up a dispute. */
   | "dispute_accept"
   /** Loses a dispute that is open when its time is over. In the sandbox only. */
-  | "dispute_expire";
+  | "dispute_expire"
+  /** Returns a collection that has completed. In the sandbox only. */
+  | "return"
+  /** Removes an instrument at its provider. */
+  | "detach";
 
 /** The request of an operation on a dispute. */
 export interface DisputeRequest {

@@ -27,6 +27,8 @@ import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
+import type { InstrumentStatus } from "../schema/instrument.ts";
+import { notActive } from "./inactive_instrument.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { CostlyWork } from "../jobs/costly_work.ts";
 import { COSTLY_READS } from "../jobs/places.ts";
@@ -36,6 +38,7 @@ import {
   type Idempotency,
   requestParameter,
   type Responded,
+  respondedBy,
   responseOf,
   type Row,
   untilFresh,
@@ -87,6 +90,8 @@ const RESET = `select * from pay.reset_sandbox(
 const DELETE_BANK_DETAILS =
   "select * from pay.delete_bank_details(p_request => $1::text, p_id => $2::text)";
 
+const END_INSTRUMENT = "select * from pay.end_instrument(p_request => $1::text, p_id => $2::text)";
+
 const READ_METRICS = "select name, help, value from pay.read_metrics()";
 
 /** Longest wait of several changes for a lock. After it each change is sent alone. */
@@ -97,11 +102,20 @@ type PageRow = ListRow & Page;
 
 /** A row of `pay.commit`. */
 type CommitRow = ListRow<
-  "stale" | "insufficient" | "mandate" | "unconfigured" | "incomplete" | "undirected" | "uncounted"
+  | "stale"
+  | "insufficient"
+  | "instrument"
+  | "unconfigured"
+  | "incomplete"
+  | "undirected"
+  | "uncounted"
 >;
 
 /** Counts the pending deliveries of a sandbox. */
 const QUOTA = "select * from pay.read_pending_quota(p_request => $1::text)";
+
+/** Most instruments that are kept for a customer, as in `pay_internal.most_kept`. */
+const MOST_KEPT = 50;
 
 /** Upper estimate of the characters of a payment. */
 const PAYMENT_CHARACTERS = 1_000;
@@ -237,7 +251,7 @@ export class Store {
     if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
     if (row.outcome === "incomplete") throw tokenRequired();
     if (row.outcome === "undirected") throw destinationRequired(row.detail as string | null);
-    if (row.outcome === "mandate") throw MANDATE_REFUSALS[row.detail as "over"]();
+    if (row.outcome === "instrument") throw INSTRUMENT_REFUSALS[row.detail as "over"](change);
     if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
     return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
   }
@@ -280,6 +294,23 @@ export class Store {
     if (row.outcome === "needed") throw detailsNeeded(JSON.parse(row.detail!));
     const replayed = row.outcome === "replay";
     return { response: replayed ? responseOf(row) : response, replayed };
+  }
+
+  /** Ends an instrument. Throws `invalid_state` for one that was never active. */
+  async endInstrument(
+    access: Access,
+    idempotency: Idempotency | null,
+    id: string,
+  ): Promise<Responded> {
+    const row = await this.#calls.ask<Row<InstrumentStatus>>(access, END_INSTRUMENT, [
+      requestParameter(access, idempotency),
+      id,
+    ]);
+    if (row.outcome === "pending" || row.outcome === "failed") {
+      throw notActive("end", { status: row.outcome, ended_reason: null });
+    }
+    if (Number(row.deliveries) > 0) this.#listeners.on_due?.();
+    return respondedBy(row, 200);
   }
 
   /** Reads the columns of `pay.health`. */
@@ -331,8 +362,30 @@ function unconfigured(method_kind: MethodKind): ApiError {
   );
 }
 
-/** The 400 for a payment that its mandate does not allow, by the detail of `pay.commit`. */
-const MANDATE_REFUSALS = {
+/** The error of a payment that its instrument does not allow, by the detail of `pay.commit`. */
+const INSTRUMENT_REFUSALS: Readonly<
+  Record<
+    "many" | "known" | "kept" | "over" | "iban" | "customer" | "unreadable" | "used" | "idle",
+    (change: Change) => ApiError
+  >
+> = {
+  many: () =>
+    invalidParameter(
+      "save",
+      `This customer has ${MOST_KEPT} instruments, which is the limit: end one with ` +
+        "DELETE /v1/instruments/{id}",
+    ),
+  known: () =>
+    invalidParameter(
+      "mandate.id",
+      "Payments were collected under this mandate before: let the payer sign a new one, or leave " +
+        "the id out",
+    ),
+  kept: () =>
+    invalidParameter(
+      "mandate.sequence",
+      'This mandate is kept as an instrument: send "recurring", or use the "instrument"',
+    ),
   over: () =>
     invalidParameter(
       "mandate.id",
@@ -359,11 +412,13 @@ const MANDATE_REFUSALS = {
       "mandate.sequence",
       'A payment was collected under this mandate before: send "recurring" or "final"',
     ),
-  idle: () =>
-    invalidParameter(
-      "mandate.id",
-      "This mandate was not used for 36 months, so it has ended: let the payer sign a new one",
-    ),
+  idle: ({ instruments }: Change) =>
+    instruments?.some(({ act }) => act === "use")
+      ? notActive("use", { status: "ended", ended_reason: "idle" })
+      : invalidParameter(
+        "mandate.id",
+        "This mandate was not used for 36 months, so it has ended: let the payer sign a new one",
+      ),
 };
 
 /**

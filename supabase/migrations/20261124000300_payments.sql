@@ -23,6 +23,7 @@ create table pay.payments (
   method_kind text collate "C" not null,
   reference text collate "C",
   customer_id text collate "C",
+  instrument_id text collate "C",
   sequence integer not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -35,12 +36,19 @@ create table pay.payments (
     'pending', 'requires_action', 'processing', 'authorized', 'completed', 'declined', 'failed',
     'cancelled', 'partially_refunded', 'refunded', 'chargeback'
   )),
-  constraint payments_amount_minor_in_range check (amount_minor between 1 and 999999999999),
+  constraint payments_amount_minor_in_range check (amount_minor between 0 and 999999999999),
   constraint payments_method_kind_known check (method_kind in (
     'card', 'sepa', 'swift', 'stablecoin'
   )),
   constraint payments_sequence_positive check (sequence > 0),
-  constraint payments_released_in_range check (amount_released between 0 and amount_minor - 1),
+  constraint payments_released_in_range check (
+    amount_released between 0 and greatest(amount_minor - 1, 0)
+  ),
+  -- A payment of 0 only saves its instrument.
+  constraint payments_of_nothing_saves check (
+    amount_minor > 0 or instrument_id is not null and status not in (
+      'authorized', 'partially_refunded', 'refunded', 'chargeback')
+  ),
   constraint payments_refunds_in_range check (
     amount_refunded >= 0 and amount_refunding >= 0
     and amount_refunded + amount_refunding <= amount_minor - amount_released
@@ -77,6 +85,7 @@ comment on column pay.payments.currency is 'ISO 4217 code.';
 comment on column pay.payments.method_kind is 'The kind of payment method, as in responses.';
 comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
 comment on column pay.payments.customer_id is 'The merchant''s own id of the customer, here because lists and the views of pay.expose filter by it.';
+comment on column pay.payments.instrument_id is 'The instrument that the payment has saved or used, here because lists filter by it.';
 comment on column pay.payments.sequence is 'Number of the payment''s newest event. A change compares it and sets it.';
 comment on column pay.payments.created_at is 'Time of creation.';
 comment on column pay.payments.updated_at is 'Time of the last change.';
@@ -98,6 +107,11 @@ comment on index pay.payments_reference is 'pay_internal.list_column: lists with
 create index payments_customer on pay.payments (customer_id, environment_id, id)
   where customer_id is not null;
 comment on index pay.payments_customer is 'pay_internal.list_column: lists with customer_id=.';
+
+-- Lists with instrument_id=.
+create index payments_instrument on pay.payments (instrument_id, environment_id, id)
+  where instrument_id is not null;
+comment on index pay.payments_instrument is 'pay_internal.list_column: lists with instrument_id=.';
 
 -- Lists with status= other than completed; completed is common enough for the primary key.
 create index payments_status on pay.payments (status, environment_id, id)
@@ -334,25 +348,92 @@ create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
 comment on index pay.idempotency_keys_advances is
   'pay.step_clock: the responses of advances that have begun and not ended.';
 
-create table pay.mandates (
+create table pay.instruments (
   environment_id text collate "C" not null,
   id text collate "C" not null,
-  is_over boolean not null,
-  used_at timestamptz not null,
-  touched_at timestamptz not null,
-  iban text collate "C",
+  status text collate "C" not null,
   customer_id text collate "C",
-  constraint mandates_pkey primary key (environment_id, id)
-);
-comment on table pay.mandates is 'A mandate of SEPA Direct Debit that a payment was collected under.';
-comment on column pay.mandates.environment_id is 'The environment of the row.';
-comment on column pay.mandates.id is 'The merchant''s reference of the mandate, in capitals.';
-comment on column pay.mandates.is_over is 'It is used up or revoked: no further payment is collected under it.';
-comment on column pay.mandates.used_at is 'The time of the last payment, by the clock of the environment.';
-comment on column pay.mandates.touched_at is 'The real time of the last change, for retention.';
-comment on column pay.mandates.iban is
-  'The fingerprint of the only IBAN that is collected from: "<key id>:<HMAC>", and in a sandbox "sandbox:" and parts of it. Null: only its end is known.';
-comment on column pay.mandates.customer_id is 'The first customer.id of a payment under it; null: none has had one.';
+  email text,
+  name text,
+  method_kind text collate "C" not null,
+  method text,
+  usage text collate "C" not null,
+  is_kept boolean not null,
+  mandate_id text collate "C",
+  signed_at text collate "C",
+  iban text collate "C",
+  test_behaviour text collate "C",
+  provider jsonb,
+  payment_id text collate "C" not null,
+  ended_reason text collate "C",
+  last_used_at timestamptz,
+  idle_at timestamptz,
+  touched_at timestamptz not null,
+  sequence integer not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  ended_at timestamptz,
+  constraint instruments_pkey primary key (environment_id, id),
+  constraint instruments_status_known check (status in ('pending', 'active', 'failed', 'ended')),
+  constraint instruments_method_kind_known check (method_kind in ('card', 'sepa')),
+  constraint instruments_usage_known check (usage in ('on_session', 'off_session')),
+  constraint instruments_ended_has_reason check (
+    (status = 'ended') = (ended_at is not null) and (status = 'ended') = (ended_reason is not null)
+  ),
+  constraint instruments_ended_reason_known check (ended_reason in (
+    'deleted', 'erased', 'revoked', 'account_closed', 'used_up', 'idle', 'removed_at_provider'
+  )),
+  constraint instruments_has_mandate check (
+    (method_kind = 'sepa') = (mandate_id is not null) and (mandate_id is null) = (signed_at is null)
+    and (is_kept or mandate_id is not null)
+  ),
+  constraint instruments_sequence_positive check (sequence > 0)
+) with (fillfactor = 90);
+comment on table pay.instruments is 'A card, or a mandate of SEPA Direct Debit, that later payments can use.';
+comment on column pay.instruments.environment_id is 'The environment of the row.';
+comment on column pay.instruments.id is 'The id in responses (ins_…); sorts by time.';
+comment on column pay.instruments.status is 'Status, as in responses.';
+comment on column pay.instruments.customer_id is 'The merchant''s own id of the customer; null: no payment has named one.';
+comment on column pay.instruments.email is 'E-mail address of the customer; null: none, or erased.';
+comment on column pay.instruments.name is 'Name of the customer; null: none, or erased.';
+comment on column pay.instruments.method_kind is 'The kind of payment method, as in responses.';
+comment on column pay.instruments.method is 'The masked instrument as JSON text; null: the provider has not told it yet.';
+comment on column pay.instruments.usage is 'on_session: only with the payer present. off_session: also without.';
+comment on column pay.instruments.is_kept is 'False: the caller sends the IBAN with each payment, and the row only knows the mandate.';
+comment on column pay.instruments.mandate_id is 'The merchant''s reference of the mandate; null for a card.';
+comment on column pay.instruments.signed_at is 'When the payer signed the mandate, as it was sent.';
+comment on column pay.instruments.iban is
+  'The fingerprint of the only IBAN that is collected from: "<key id>:<HMAC>", and in a sandbox "sandbox:" and parts of it.';
+comment on column pay.instruments.test_behaviour is 'What the simulated provider does with it; null in a live environment.';
+comment on column pay.instruments.provider is 'The account and the references at a live provider; null: it needs none.';
+comment on column pay.instruments.payment_id is 'The payment that has saved it. Retention can have deleted it.';
+comment on column pay.instruments.ended_reason is 'Why it has ended; null unless ended.';
+comment on column pay.instruments.last_used_at is 'The time of the last payment, by the clock of the environment.';
+comment on column pay.instruments.idle_at is 'When the mandate ends if it is not used before; null: it does not end so.';
+comment on column pay.instruments.touched_at is 'The real time of the last change, for retention.';
+comment on column pay.instruments.sequence is 'Rises by one with each change of the status. A payment that uses the instrument compares it.';
+comment on column pay.instruments.created_at is 'Time of creation.';
+comment on column pay.instruments.updated_at is 'Time of the last change, without uses.';
+comment on column pay.instruments.ended_at is 'The time of its end; null unless ended.';
+
+-- To banks the id of a mandate is one in any case. A payment that failed has left the mandate free.
+create unique index instruments_mandate
+  on pay.instruments (environment_id, upper(mandate_id))
+  where mandate_id is not null and status <> 'failed';
+comment on index pay.instruments_mandate is
+  'pay_internal.check_instruments: the instrument of a mandate. Unique: a mandate belongs to one IBAN and one customer.';
+
+create index instruments_customer on pay.instruments (customer_id, environment_id, id)
+  where customer_id is not null;
+comment on index pay.instruments_customer is 'pay_internal.list_column: lists with customer_id=.';
+
+create index instruments_kept on pay.instruments (environment_id, customer_id)
+  where is_kept and status in ('pending', 'active');
+comment on index pay.instruments_kept is 'pay_internal.check_instruments: how many a customer has.';
+
+create index instruments_idle on pay.instruments (environment_id, idle_at)
+  where idle_at is not null;
+comment on index pay.instruments_idle is 'pay_internal.end_idle_instruments: the mandates that end next.';
 
 create type pay_internal.document as (
   requests jsonb,
@@ -365,7 +446,7 @@ create type pay_internal.document as (
   transfers jsonb,
   refunds jsonb,
   disputes jsonb,
-  mandates jsonb,
+  instruments jsonb,
   ledger jsonb,
   events jsonb,
   operations jsonb
@@ -390,8 +471,8 @@ comment on column pay_internal.document.transfers is 'Rows of pay.transfers.';
 comment on column pay_internal.document.refunds is 'Rows of pay.refunds.';
 comment on column pay_internal.document.disputes is
   'Rows of pay.disputes. Without a provider_reference the stored one stays.';
-comment on column pay_internal.document.mandates is
-  '{n, id, is_over, used_at, sequence, signed_at, ibans, customer_id}: the mandate of a payment. The last four: of a new payment, which uses it. ibans: fingerprints, by each key of the service; the first one is stored.';
+comment on column pay_internal.document.instruments is
+  'What a change does with instruments, by act (shared/store/instrument_rows.ts): save, mandate, use, result, end.';
 comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';

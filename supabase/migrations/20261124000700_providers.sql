@@ -111,10 +111,12 @@ create table pay.provider_operations (
   constraint provider_operations_pkey primary key (environment_id, id),
   constraint provider_operations_op_known check (
     op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire', 'abandon',
-      'dispute_evidence', 'dispute_accept', 'dispute_expire')
+      'dispute_evidence', 'dispute_accept', 'dispute_expire', 'return', 'detach')
   ),
   constraint provider_operations_refund_has_id check ((op = 'refund') = (refund_id is not null)),
-  constraint provider_operations_amount_minor_positive check (amount_minor > 0),
+  constraint provider_operations_amount_minor_positive check (
+    amount_minor > 0 or amount_minor = 0 and op in ('authorize', 'abandon', 'cancel', 'detach')
+  ),
   constraint provider_operations_state_known check (state in ('pending', 'settled', 'operator')),
   constraint provider_operations_pending_has_next check (
     (state = 'pending') = (next_attempt_at is not null)

@@ -961,10 +961,9 @@ begin
       select x.key_id, true from pay.bank_exports x where x.sealed is not null
       union all
       select split_part(m.iban, ':', 1), false
-      from pay.mandates m
+      from pay.instruments m
       join pay.environments e on e.id = m.environment_id
-      where e.livemode and m.iban is not null and not m.is_over
-        and m.used_at > pay_internal.server_time() - interval '36 months'
+      where e.livemode and m.iban is not null and m.status in ('pending', 'active')
     ) t
     group by t.key_id
     order by t.key_id;
@@ -2690,7 +2689,7 @@ end $$;
 
 create or replace function pay_internal.write_rows(
   p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
-) returns void language plpgsql volatile as $$
+) returns bigint language plpgsql volatile as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
@@ -2705,12 +2704,11 @@ begin
   if p_document.disputes is not null then
     perform pay_internal.write_disputes(p_document.disputes, p_callers);
   end if;
-  if p_document.mandates is not null then
-    perform pay_internal.write_mandates(p_document.mandates, p_callers);
-  end if;
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
+  if p_document.instruments is null then return 0; end if;
+  return pay_internal.write_instruments(p_document.instruments, p_callers);
 end $$;
 
 create or replace function pay.commit(p_document text, p_patience_ms integer default null)
@@ -2759,8 +2757,9 @@ begin
   if v_document.refunds is not null then
     v_found := pay_internal.check_refunds(v_document.refunds, v_found);
   end if;
-  if v_document.mandates is not null then
-    v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
+  if v_document.instruments is not null then
+    v_found := pay_internal.check_instruments(
+      v_document.requests, v_document.instruments, v_found);
   end if;
   v_found := pay_internal.claim(
     v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
@@ -2773,12 +2772,13 @@ begin
       v_details := pay_internal.write_operations(
         v_document.operations, v_providers, v_document.requests, v_found);
     end if;
-    perform pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.faults is not null then
       perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
+      v_deliveries :=
+        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
     end if;
   end if;
   return query
@@ -2878,7 +2878,7 @@ grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
 create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
-language sql immutable parallel safe rows 20 as $$
+language sql immutable parallel safe rows 21 as $$
   values
     ('invalid_parameter', 'invalid_request', 400),
     ('invalid_json', 'invalid_request', 400),
@@ -2887,6 +2887,7 @@ language sql immutable parallel safe rows 20 as $$
     ('insufficient_funds', 'payment', 402),
     ('aml_blocked', 'payment', 402),
     ('authentication_failed', 'payment', 402),
+    ('authentication_required', 'payment', 402),
     ('provider_refused', 'payment', 402),
     ('balance_insufficient', 'payment', 402),
     ('test_key_required', 'permission', 403),
@@ -3024,11 +3025,11 @@ returns text language sql immutable as $$
     when 'payments' then
       'id object:text status amount=amount_minor amount_minor currency amount_refunded'
       ' amount_refunding amount_captured:bigint amount_disputed amount_received:bigint'
-      ' capability:text method_kind method:jsonb customer:jsonb payer:jsonb description:text'
-      ' reference metadata:own next_action:jsonb return_url:text capture:text'
-      ' capture_before:timestamptz settlement:text failure_code:text failure_message:text'
-      ' advice:text return_code:text livemode:boolean sequence created_at updated_at'
-      ' completed_at:timestamptz cancelled_at:timestamptz'
+      ' capability:text method_kind method:jsonb instrument_id:text off_session:boolean'
+      ' customer:jsonb payer:jsonb description:text reference metadata:own next_action:jsonb'
+      ' return_url:text capture:text capture_before:timestamptz settlement:text failure_code:text'
+      ' failure_message:text advice:text return_code:text livemode:boolean sequence created_at'
+      ' updated_at completed_at:timestamptz cancelled_at:timestamptz'
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'
@@ -3726,6 +3727,355 @@ begin
   return v_rows;
 end $$;
 
+create or replace function pay_internal.most_kept()
+returns integer language sql immutable parallel safe as $$ select 50 $$;
+
+create or replace function pay_internal.idle_time()
+returns interval language sql immutable parallel safe as $$ select interval '36 months' $$;
+
+create or replace function pay_internal.instrument_body(p_instrument pay.instruments)
+returns text language sql stable as $$
+  select row_to_json(t)::text from (
+    select p_instrument.id, 'instrument' as object, p_instrument.status,
+      (select row_to_json(c) from (
+        select p_instrument.customer_id as id, p_instrument.email, p_instrument.name
+        where coalesce(p_instrument.customer_id, p_instrument.email, p_instrument.name) is not null
+      ) c) as customer,
+      p_instrument.method_kind, p_instrument.method::json, p_instrument.usage,
+      (select row_to_json(m) from (
+        select p_instrument.mandate_id as id, p_instrument.signed_at
+        where p_instrument.mandate_id is not null
+      ) m) as mandate,
+      p_instrument.is_kept, p_instrument.payment_id, p_instrument.ended_reason,
+      pay_internal.wire_time(p_instrument.last_used_at) as last_used_at,
+      (select e.livemode from pay.environments e where e.id = p_instrument.environment_id),
+      p_instrument.sequence, pay_internal.wire_time(p_instrument.created_at) as created_at,
+      pay_internal.wire_time(p_instrument.updated_at) as updated_at,
+      pay_internal.wire_time(p_instrument.ended_at) as ended_at
+  ) t
+$$;
+
+create or replace function pay_internal.instrument_detail(p_instrument pay.instruments)
+returns text language sql stable as $$
+  select row_to_json(t)::text from (
+    select p_instrument.test_behaviour, p_instrument.provider, d.key_id, d.sealed
+    from (select) nothing
+    left join pay.bank_details d on d.environment_id = p_instrument.environment_id
+      and d.owner_id = p_instrument.id
+  ) t
+$$;
+
+create or replace function pay_internal.has_response(
+  p_environment_id text, p_api_key_id text, p_key text
+) returns boolean language plpgsql volatile as $$
+begin
+  return exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
+end $$;
+
+create or replace function pay_internal.check_instruments(
+  p_requests jsonb, p_instruments jsonb, p_found pay.admission[]
+) returns pay.admission[] language plpgsql volatile as $$
+declare
+  v_row record;
+  v_key text;
+  v_this jsonb; v_last jsonb := '[]';
+  v_instrument pay.instruments;
+  v_detail text;
+begin
+  for v_row in
+    select r.n, f.environment_id, f.api_key_id, r.idempotency_key, i.*, g.turn,
+      case g.turn when 1 then i.customer_id when 2 then upper(i.mandate_id) else i.id end as name
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join jsonb_to_recordset(p_instruments) as i (
+      n integer, act text, id text, at timestamptz, sequence integer, customer_id text,
+      mandate_id text, mandate_sequence text, signed_at timestamptz, ibans text[]
+    ) on i.n = r.n
+    join (values (1, 'save'), (2, 'save'), (2, 'mandate'), (3, 'use')) g (turn, act)
+      on g.act = i.act
+    where f.outcome = 'ok' and (g.turn <> 2 or i.mandate_id is not null)
+    order by g.turn, f.environment_id,
+      case g.turn when 1 then i.customer_id when 2 then upper(i.mandate_id) else i.id end, r.n
+  loop
+    continue when p_found[v_row.n].outcome <> 'ok';
+    v_key := concat_ws(' ', v_row.turn, v_row.environment_id, v_row.name);
+    v_this := jsonb_build_array(
+      v_key, v_row.act, v_row.mandate_sequence, v_row.ibans, v_row.customer_id);
+    if v_last ->> 0 = v_key and v_row.turn < 3
+      and not (v_row.mandate_sequence = 'recurring' and v_row.act = 'mandate' and v_last = v_this)
+    then
+      p_found[v_row.n].outcome := 'stale';
+      continue;
+    end if;
+    v_last := v_this;
+    if v_row.turn < 3 then
+      perform pg_advisory_xact_lock(hashtextextended('instrument ' || v_key, 0));
+    end if;
+    -- Separate statements after the lock, so that they see what was committed before.
+    if v_row.turn = 2 then
+      select t.* into v_instrument from pay.instruments t
+      where t.environment_id = v_row.environment_id and upper(t.mandate_id) = v_row.name
+        and t.mandate_id is not null and t.status <> 'failed' for update;
+    elsif v_row.turn = 3 then
+      select t.* into v_instrument from pay.instruments t
+      where t.environment_id = v_row.environment_id and t.id = v_row.id for update;
+    end if;
+    if pay_internal.has_response(
+      v_row.environment_id, v_row.api_key_id, v_row.idempotency_key)
+    then
+      p_found[v_row.n].outcome := 'expired';
+      continue;
+    end if;
+    v_detail := case v_row.turn
+      when 1 then case when (
+        select count(*) from pay.instruments t
+        where t.environment_id = v_row.environment_id and t.customer_id = v_row.customer_id
+          and t.is_kept and t.status in ('pending', 'active')
+      ) >= pay_internal.most_kept() then 'many' end
+      when 2 then case
+        when v_instrument.status = 'ended' then 'over'
+        when v_instrument.id is not null and v_row.act = 'save' then 'known'
+        when v_instrument.iban <> all (v_row.ibans) then case when exists (
+          select from unnest(v_row.ibans) as i (iban)
+          where split_part(i.iban, ':', 1) = split_part(v_instrument.iban, ':', 1)
+        ) then 'iban' else 'unreadable' end
+        when v_instrument.customer_id <> v_row.customer_id then 'customer'
+        when v_instrument.id is not null and v_row.mandate_sequence in ('first', 'one_off')
+          then 'used'
+        when v_instrument.is_kept and v_row.mandate_sequence <> 'recurring' then 'kept'
+        when coalesce(v_instrument.idle_at, v_row.signed_at + pay_internal.idle_time()) < v_row.at
+          then 'idle'
+      end
+      else case
+        when v_instrument.id is null or v_instrument.sequence <> v_row.sequence
+          or v_instrument.status <> 'active' then 'changed'
+        when v_instrument.idle_at < v_row.at then 'idle'
+      end
+    end;
+    if v_detail is not null then
+      p_found[v_row.n].outcome := case v_detail when 'changed' then 'stale' else 'instrument' end;
+      p_found[v_row.n].detail := v_detail;
+    end if;
+  end loop;
+  return p_found;
+end $$;
+
+create or replace function pay_internal.lock_instruments(
+  p_instruments jsonb, p_found pay.admission[]
+) returns void language plpgsql volatile as $$
+begin
+  perform from unnest(p_found) f
+  join jsonb_to_recordset(p_instruments) as i (n integer, id text, mandate_id text) on i.n = f.n
+  cross join lateral (
+    select t.id from pay.instruments t
+    where t.environment_id = f.environment_id
+      and t.id = coalesce(i.id, (
+        select m.id from pay.instruments m
+        where m.environment_id = f.environment_id and upper(m.mandate_id) = upper(i.mandate_id)
+          and m.mandate_id is not null and m.status <> 'failed'))
+    for update
+  ) t
+  where f.outcome = 'ok';
+end $$;
+
+create or replace function pay_internal.write_instruments(
+  p_instruments jsonb, p_callers pay_internal.caller[]
+) returns bigint language plpgsql volatile as $$
+declare
+  v_row record;
+  v_id text;
+  v_status text;
+  v_deliveries bigint := 0;
+begin
+  for v_row in
+    select c as caller, c.environment_id, i.*
+    from jsonb_to_recordset(p_instruments) as i (
+      n integer, act text, id text, at timestamptz, status text, customer_id text, email text,
+      name text, method_kind text, method text, usage text, mandate_id text,
+      mandate_sequence text, signed_at text, ibans text[], test_behaviour text, provider jsonb,
+      payment_id text, is_use boolean, reason text, request_id text, idempotency_key text)
+    join unnest(p_callers) c on c.n = i.n
+    order by c.environment_id, coalesce(i.id, upper(i.mandate_id)), i.n
+  loop
+    v_id := coalesce(v_row.id, '');
+    if v_row.act in ('save', 'mandate') then
+      insert into pay.instruments as t (environment_id, id, status, customer_id, email, name,
+        method_kind, method, usage, is_kept, mandate_id, signed_at, iban, test_behaviour, provider,
+        payment_id, last_used_at, idle_at, touched_at, sequence, created_at, updated_at)
+      values (v_row.environment_id, v_row.id, v_row.status, v_row.customer_id, v_row.email,
+        v_row.name, v_row.method_kind, v_row.method, v_row.usage, v_row.act = 'save',
+        v_row.mandate_id, v_row.signed_at, v_row.ibans[1], v_row.test_behaviour, v_row.provider,
+        v_row.payment_id, case when v_row.is_use then v_row.at end,
+        case when v_row.mandate_id is not null then greatest(v_row.signed_at::timestamptz,
+          case when v_row.is_use then v_row.at end) + pay_internal.idle_time() end,
+        pay_internal.server_time(), 1, v_row.at, v_row.at)
+      on conflict (environment_id, upper(mandate_id))
+        where mandate_id is not null and status <> 'failed'
+      do update set iban = excluded.iban,
+        customer_id = coalesce(t.customer_id, excluded.customer_id),
+        last_used_at = greatest(t.last_used_at, excluded.last_used_at),
+        idle_at = greatest(t.idle_at, excluded.last_used_at + pay_internal.idle_time()),
+        touched_at = excluded.touched_at
+      returning t.id, t.status into v_id, v_status;
+    elsif v_row.act = 'use' then
+      update pay.instruments t
+      set last_used_at = greatest(t.last_used_at, v_row.at),
+        idle_at = greatest(t.idle_at, case when t.idle_at is not null
+          then v_row.at + pay_internal.idle_time() end),
+        touched_at = pay_internal.server_time()
+      where t.environment_id = v_row.environment_id and t.id = v_row.id;
+    elsif v_row.act = 'result' then
+      update pay.instruments t
+      set status = v_row.status, method = coalesce(v_row.method, t.method),
+        provider = coalesce(t.provider, '{}') || coalesce(v_row.provider, '{}'),
+        idle_at = case when v_row.status = 'active' then t.idle_at end,
+        sequence = t.sequence + 1, updated_at = v_row.at, touched_at = pay_internal.server_time()
+      where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending';
+    elsif v_row.id is null then
+      select t.id into v_id from pay.instruments t
+      where t.environment_id = v_row.environment_id
+        and upper(t.mandate_id) = upper(v_row.mandate_id)
+        and t.mandate_id is not null and t.status <> 'failed';
+    end if;
+    if v_row.reason is not null then
+      v_deliveries := v_deliveries + pay_internal.end_instrument(
+        v_row.caller, v_id, v_row.reason, v_row.at, v_row.request_id, v_row.idempotency_key);
+    end if;
+  end loop;
+  return v_deliveries;
+end $$;
+
+create or replace function pay_internal.end_instrument(
+  p_caller pay_internal.caller, p_id text, p_reason text, p_at timestamptz,
+  p_request_id text default null, p_idempotency_key text default null
+) returns bigint language plpgsql volatile as $$
+declare
+  v_ended pay.instruments;
+begin
+  update pay.instruments t
+  set status = 'ended', ended_reason = p_reason, ended_at = p_at, updated_at = p_at,
+    sequence = t.sequence + 1, idle_at = null, touched_at = pay_internal.server_time()
+  where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
+  returning t.* into v_ended;
+  if not found then return 0; end if;
+  delete from pay.bank_details d
+  where d.environment_id = v_ended.environment_id and d.owner_id = v_ended.id;
+  return pay_internal.write_instrument_event(
+    p_caller, v_ended, 'instrument.ended', p_request_id, p_idempotency_key);
+end $$;
+
+create or replace function pay_internal.write_instrument_event(
+  p_caller pay_internal.caller, p_instrument pay.instruments, p_type text, p_request_id text,
+  p_idempotency_key text
+) returns bigint language plpgsql volatile as $$
+declare
+  v_from constant text := left(encode(sha256(convert_to(
+    p_instrument.environment_id || p_instrument.id || p_instrument.sequence, 'UTF8')), 'hex'), 16);
+begin
+  return pay_internal.write_events(jsonb_build_array(jsonb_build_object(
+    'n', p_caller.n,
+    'id', left(pay_internal.id_floor('evt_', p_instrument.updated_at), 13) || v_from || '0',
+    'type', p_type, 'subject_id', p_instrument.id, 'sequence', p_instrument.sequence,
+    'created_at', p_instrument.updated_at,
+    'delivery_id', left(pay_internal.id_floor('whd_', p_instrument.updated_at), 13) || v_from,
+    'object', pay_internal.instrument_body(p_instrument), 'request_id', p_request_id,
+    'idempotency_key', p_idempotency_key)), array[p_caller]);
+end $$;
+
+create or replace function pay_internal.end_idle_instruments(
+  p_environment_id text, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
+declare
+  v_idle record;
+  v_rows bigint := 0;
+begin
+  for v_idle in
+    select t.id, t.idle_at from pay.instruments t
+    where t.environment_id = p_environment_id and t.idle_at <= p_at
+    order by t.idle_at limit p_batch for update skip locked
+  loop
+    -- One whose payment has no result stays pending.
+    update pay.instruments t set idle_at = null
+    where t.environment_id = p_environment_id and t.id = v_idle.id and t.status <> 'active';
+    perform pay_internal.end_instrument(
+      row(1, p_environment_id, null, (
+        select pay_internal.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = p_environment_id))::pay_internal.caller,
+      v_idle.id, 'idle', v_idle.idle_at);
+    v_rows := v_rows + 1;
+  end loop;
+  return v_rows;
+end $$;
+
+create or replace function pay.end_instrument(p_request text, p_id text)
+returns table (
+  outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text, deliveries bigint
+)
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
+#variable_conflict use_column
+declare
+  v_request jsonb := p_request::jsonb -> 0;
+  v_access pay.admission := pay_internal.admit_one(p_request);
+  v_instrument pay.instruments;
+  v_deliveries bigint := 0;
+begin
+  if v_access.outcome = 'ok' then
+    select t.* into v_instrument from pay.instruments t
+    where t.environment_id = v_access.environment_id and t.id = p_id for update;
+    if not found then v_access.outcome := 'not_found'; end if;
+  end if;
+  v_access := pay_internal.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' and v_instrument.status in ('pending', 'failed') then
+    v_access.outcome := v_instrument.status;
+    perform pay_internal.release_key(p_request, v_access);
+  elsif v_access.outcome = 'ok' then
+    v_deliveries := pay_internal.end_instrument(
+      row(1, v_access.environment_id, v_access.api_key_id, v_access.ahead)::pay_internal.caller,
+      p_id, 'deleted', (v_request ->> 'at')::timestamptz, v_request ->> 'request_id',
+      v_request ->> 'idempotency_key');
+    select pay_internal.instrument_body(t) into v_access.body from pay.instruments t
+    where t.environment_id = v_access.environment_id and t.id = p_id;
+    perform pay_internal.store_response(p_request, v_access);
+  end if;
+  return query select v_access.outcome, v_access.api_key_id, v_access.environment_id,
+    v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
+    v_access.detail, v_deliveries;
+end $$;
+grant execute on function pay.end_instrument(text, text) to pay_api;
+
+create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
+returns boolean language sql stable as $$
+  select p_payment.status in ('completed', 'partially_refunded')
+    and p_payment.created_at > p_at - interval '14 months'
+    and pay_internal.rail_collects(p_payment.method_kind)
+    and exists (
+      select from pay.instruments t
+      where t.environment_id = p_payment.environment_id
+        and upper(t.mandate_id) = upper(p_payment.body::json #>> '{method,mandate,id}')
+        and t.mandate_id is not null and t.status <> 'failed')
+$$;
+
+create or replace function pay_internal.purge_instruments(
+  p_environment_id text, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.instruments t
+  where t.ctid = any (array(
+    select o.ctid from pay.instruments o
+    where o.environment_id = p_environment_id
+      and o.touched_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end $$;
+
 create or replace function pay_internal.recent_suffix()
 returns text language sql stable
 as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
@@ -4225,6 +4575,7 @@ returns text language sql immutable as $$
       when 'payments' then case
         when p_filters ? 'reference' then 'reference'
         when p_filters ? 'customer_id' then 'customer_id'
+        when p_filters ? 'instrument_id' then 'instrument_id'
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
@@ -4232,6 +4583,7 @@ returns text language sql immutable as $$
         when p_filters ? 'payment_id' then 'payment_id'
         when p_filters ? 'status' then 'status'
       end
+      when 'instruments' then case when p_filters ? 'customer_id' then 'customer_id' end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
       when 'webhook_deliveries' then case
         when p_filters ? 'subject_id' then 'subject_id'
@@ -4285,7 +4637,8 @@ returns text language sql immutable as $$
   || ' and t.id < $3 and t.id >= $4'
   -- The predicates of the partial indexes.
   || case
-    when p_column in ('reference', 'customer_id') then format(' and t.%I is not null', p_column)
+    when p_column in ('reference', 'customer_id', 'instrument_id')
+      then format(' and t.%I is not null', p_column)
     when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
     else ''
   end
@@ -4390,6 +4743,7 @@ begin
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
       when 'events' then 'pay_internal.event_body(t)'
+      when 'instruments' then 'pay_internal.instrument_body(t)'
       else 't.body'
     end
   )
@@ -4534,6 +4888,10 @@ begin
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'instruments' then
+      select pay_internal.instrument_body(t), pay_internal.instrument_detail(t)
+      into body, detail from pay.instruments t
+      where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -4605,113 +4963,6 @@ begin
 end $$;
 grant execute on function pay.load(text) to pay_api;
 
-create or replace function pay_internal.check_mandates(
-  p_requests jsonb, p_mandates jsonb, p_found pay.admission[]
-) returns pay.admission[] language plpgsql volatile as $$
-declare
-  v_use record;
-  v_this jsonb; v_last jsonb;
-  v_key text;
-  v_mandate pay.mandates;
-  v_detail text;
-begin
-  for v_use in
-    select r.n, f.environment_id, f.api_key_id, r.idempotency_key, m.*
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
-    join jsonb_to_recordset(p_mandates) as m (
-      n integer, id text, sequence text, signed_at timestamptz, used_at timestamptz, ibans text[],
-      customer_id text
-    ) on m.n = r.n
-    where f.outcome = 'ok' and m.sequence is not null
-    order by f.environment_id, m.id, r.n
-  loop
-    v_key := v_use.environment_id || v_use.id;
-    v_this := jsonb_build_array(v_key, v_use.sequence, v_use.ibans, v_use.customer_id);
-    if v_last ->> 0 = v_key and not (v_use.sequence = 'recurring' and v_last = v_this) then
-      p_found[v_use.n].outcome := 'stale';
-      continue;
-    end if;
-    v_last := v_this;
-    perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_key, 0));
-    -- Separate statements after the lock, so that they see the collections committed before.
-    if exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_use.environment_id and k.api_key_id = v_use.api_key_id
-        and k.key = v_use.idempotency_key
-    ) then
-      p_found[v_use.n].outcome := 'expired';
-      continue;
-    end if;
-    select t.* into v_mandate from pay.mandates t
-    where t.environment_id = v_use.environment_id and t.id = v_use.id;
-    v_detail := case
-      when v_mandate.is_over then 'over'
-      when v_mandate.iban <> all (v_use.ibans) then case when exists (
-        select from unnest(v_use.ibans) as i (iban)
-        where split_part(i.iban, ':', 1) = split_part(v_mandate.iban, ':', 1)
-      ) then 'iban' else 'unreadable' end
-      when v_mandate.customer_id <> v_use.customer_id then 'customer'
-      when v_mandate.id is not null and v_use.sequence in ('first', 'one_off') then 'used'
-      when coalesce(v_mandate.used_at, v_use.signed_at) < v_use.used_at - interval '36 months'
-        then 'idle'
-    end;
-    if v_detail is not null then
-      p_found[v_use.n].outcome := 'mandate';
-      p_found[v_use.n].detail := v_detail;
-    end if;
-  end loop;
-  return p_found;
-end $$;
-
-create or replace function pay_internal.write_mandates(
-  p_mandates jsonb, p_callers pay_internal.caller[]
-) returns void language plpgsql volatile as $$
-begin
-  insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at, iban,
-    customer_id)
-  select caller.environment_id, m.id, bool_or(m.is_over), max(m.used_at),
-    pay_internal.server_time(), max(m.ibans[1]), max(m.customer_id)
-  from jsonb_to_recordset(p_mandates) as m (
-    n integer, id text, is_over boolean, used_at timestamptz, ibans text[], customer_id text)
-  join unnest(p_callers) caller on caller.n = m.n
-  group by caller.environment_id, m.id
-  order by caller.environment_id, m.id
-  on conflict on constraint mandates_pkey
-  do update set is_over = t.is_over or excluded.is_over,
-    used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at,
-    iban = coalesce(excluded.iban, t.iban),
-    customer_id = coalesce(t.customer_id, excluded.customer_id);
-end $$;
-
-create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
-returns boolean language sql stable as $$
-  select p_payment.status in ('completed', 'partially_refunded')
-    and p_payment.created_at > p_at - interval '14 months'
-    and pay_internal.rail_collects(p_payment.method_kind)
-    and exists (
-      select from pay.mandates t
-      where t.environment_id = p_payment.environment_id
-        and t.id = upper(p_payment.body::json #>> '{method,mandate,id}'))
-$$;
-
-create or replace function pay_internal.purge_mandates(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
-begin
-  delete from pay.mandates t
-  where t.ctid = any (array(
-    select o.ctid from pay.mandates o
-    where o.environment_id = p_environment_id
-      and o.touched_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-    limit p_batch for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
-end $$;
-
 create or replace function pay_internal.refuse_moving(p_environment_id text)
 returns void language plpgsql volatile as $$
 begin
@@ -4736,18 +4987,18 @@ create or replace function pay_internal.write_payments(
 begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
-      amount_disputed, currency, method_kind, reference, customer_id, sequence, created_at,
-      updated_at, body)
+      amount_disputed, currency, method_kind, reference, customer_id, instrument_id, sequence,
+      created_at, updated_at, body)
   select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.customer_id, p.sequence, p.created_at, p.updated_at,
-    p.body
+    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.sequence, p.created_at,
+    p.updated_at, p.body
   from jsonb_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, customer_id text, sequence integer, created_at timestamptz,
-    updated_at timestamptz, body text
+    method_kind text, reference text, customer_id text, instrument_id text, sequence integer,
+    created_at timestamptz, updated_at timestamptz, body text
   )
   join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);
@@ -6399,6 +6650,10 @@ begin
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
+  if v_document.instruments is not null then
+    perform pay_internal.lock_instruments(v_document.instruments, v_found);
+  end if;
+
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
@@ -6410,9 +6665,10 @@ begin
       perform pay_internal.write_later_operations(
         v_document.operations, v_document.payments, v_callers);
     end if;
-    perform pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
+      v_deliveries :=
+        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
     end if;
     if v_document.counts is not null then
       perform pay_internal.count_results(v_document.counts, v_callers);
@@ -6508,7 +6764,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
-    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
+    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines'
   ] loop
@@ -6646,7 +6902,8 @@ begin
     else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
       + case when v_environment.livemode
         then pay_internal.purge_bank_details(p_environment_id, p_at, p_batch)
-        else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
+        else pay_internal.purge_instruments(p_environment_id, p_at, p_batch) end
+      + pay_internal.end_idle_instruments(p_environment_id, v_at, p_batch)
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
 end $$;
@@ -7044,6 +7301,11 @@ declare
 begin
   if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then return 'moved'; end if;
   v_clock.is_stopping := false;
+  if pay_internal.end_idle_instruments(
+    p_clock.environment_id, p_clock.frozen_at, pay_internal.clock_batch()) > 0
+  then
+    return pay_internal.write_step(v_clock);
+  end if;
   v_next := pay_internal.next_due(p_clock.environment_id, p_sends);
   select g.changed, g.reached into v_changed, v_clock.frozen_at
   from pay_internal.give_real_times(v_clock, case
@@ -7108,6 +7370,10 @@ begin
     where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and p_sends
     order by d.environment_id, d.due_at limit 1
+  ), (
+    select t.idle_at from pay.instruments t
+    where t.environment_id = any (array[p_environment_id]) and t.idle_at is not null
+    order by t.environment_id, t.idle_at limit 1
   ));
 end $$;
 
@@ -7578,7 +7844,7 @@ declare
   v_counts text[];
 begin
   foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
-    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints']
+    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints', 'instruments']
   loop
     if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
       perform pg_sleep_for(v_rest);

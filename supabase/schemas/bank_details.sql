@@ -153,7 +153,7 @@ end $$;
 grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 
 -- Operator: the number of texts that are sealed with each key, and of mandates that are known by a
--- fingerprint with it and can still be used (mandates.sql).
+-- fingerprint with it and can still be used (instruments.sql).
 create or replace function pay.count_sealed_texts()
 returns table (key_id text, texts bigint, mandates bigint)
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
@@ -167,10 +167,9 @@ begin
       select x.key_id, true from pay.bank_exports x where x.sealed is not null
       union all
       select split_part(m.iban, ':', 1), false
-      from pay.mandates m
+      from pay.instruments m
       join pay.environments e on e.id = m.environment_id
-      where e.livemode and m.iban is not null and not m.is_over
-        and m.used_at > pay_internal.server_time() - interval '36 months'
+      where e.livemode and m.iban is not null and m.status in ('pending', 'active')
     ) t
     group by t.key_id
     order by t.key_id;

@@ -9,10 +9,10 @@
 -- Outcomes: those of admission.sql, and
 --           committed
 --           stale (the payment or transfer is not at the expected sequence, the fault of the change
---           cannot happen any more, or another change of the list uses its mandate: load and decide
---           again)
+--           cannot happen any more, its instrument has changed, or another change of the list uses its
+--           mandate: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
---           mandate (the mandate of a new payment does not allow it; detail says why)
+--           instrument (the instrument of a new payment does not allow it; detail says why)
 --           uncounted (the sandbox has some pending deliveries, and the change would add some:
 --           count them by pay.read_pending_quota, and send the change again with has_quota)
 --           unconfigured (no provider is configured for the operation of the change)
@@ -26,7 +26,7 @@
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
 -- payments by id, transfers by id, declared faults by id, the balances that new transfers draw on,
--- mandates by id, then idempotency keys by key, then the stripes of totals
+-- customers, mandates and instruments by id (pay_internal.check_instruments), then idempotency keys by key, then the stripes of totals
 -- (pay_internal.record_movements). pay.record locks operations and provider events after transfers;
 -- a commit waits for neither, because it only adds operations of payments and transfers that it has
 -- locked or made. No transaction waits for one kind while it holds a later one, so commits do not
@@ -78,10 +78,11 @@ begin
 end $$;
 
 -- Writes the rows of the committed changes, except operations and events. p_callers: the callers of
--- the committed changes. p_moved: the n of those that change a payment or transfer.
+-- the committed changes. p_moved: the n of those that change a payment or transfer. Returns the
+-- number of deliveries of instruments that have ended.
 create or replace function pay_internal.write_rows(
   p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
-) returns void language plpgsql volatile as $$
+) returns bigint language plpgsql volatile as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
@@ -96,12 +97,11 @@ begin
   if p_document.disputes is not null then
     perform pay_internal.write_disputes(p_document.disputes, p_callers);
   end if;
-  if p_document.mandates is not null then
-    perform pay_internal.write_mandates(p_document.mandates, p_callers);
-  end if;
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
+  if p_document.instruments is null then return 0; end if;
+  return pay_internal.write_instruments(p_document.instruments, p_callers);
 end $$;
 
 -- p_document     the members of pay_internal.document except records, reports and counts. The n of
@@ -157,8 +157,9 @@ begin
   if v_document.refunds is not null then
     v_found := pay_internal.check_refunds(v_document.refunds, v_found);
   end if;
-  if v_document.mandates is not null then
-    v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
+  if v_document.instruments is not null then
+    v_found := pay_internal.check_instruments(
+      v_document.requests, v_document.instruments, v_found);
   end if;
   v_found := pay_internal.claim(
     v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
@@ -171,12 +172,13 @@ begin
       v_details := pay_internal.write_operations(
         v_document.operations, v_providers, v_document.requests, v_found);
     end if;
-    perform pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.faults is not null then
       perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
+      v_deliveries :=
+        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
     end if;
   end if;
   return query

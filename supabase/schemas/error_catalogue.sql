@@ -4,7 +4,7 @@
 -- The codes of the catalogue below 500, each with its type and HTTP status.
 create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
-language sql immutable parallel safe rows 20 as $$
+language sql immutable parallel safe rows 21 as $$
   values
     ('invalid_parameter', 'invalid_request', 400),
     ('invalid_json', 'invalid_request', 400),
@@ -13,6 +13,7 @@ language sql immutable parallel safe rows 20 as $$
     ('insufficient_funds', 'payment', 402),
     ('aml_blocked', 'payment', 402),
     ('authentication_failed', 'payment', 402),
+    ('authentication_required', 'payment', 402),
     ('provider_refused', 'payment', 402),
     ('balance_insufficient', 'payment', 402),
     ('test_key_required', 'permission', 403),

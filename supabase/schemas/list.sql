@@ -24,6 +24,7 @@ returns text language sql immutable as $$
       when 'payments' then case
         when p_filters ? 'reference' then 'reference'
         when p_filters ? 'customer_id' then 'customer_id'
+        when p_filters ? 'instrument_id' then 'instrument_id'
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
@@ -31,6 +32,7 @@ returns text language sql immutable as $$
         when p_filters ? 'payment_id' then 'payment_id'
         when p_filters ? 'status' then 'status'
       end
+      when 'instruments' then case when p_filters ? 'customer_id' then 'customer_id' end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
       when 'webhook_deliveries' then case
         when p_filters ? 'subject_id' then 'subject_id'
@@ -99,7 +101,8 @@ returns text language sql immutable as $$
   || ' and t.id < $3 and t.id >= $4'
   -- The predicates of the partial indexes.
   || case
-    when p_column in ('reference', 'customer_id') then format(' and t.%I is not null', p_column)
+    when p_column in ('reference', 'customer_id', 'instrument_id')
+      then format(' and t.%I is not null', p_column)
     when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
     else ''
   end
@@ -216,6 +219,7 @@ begin
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
       when 'events' then 'pay_internal.event_body(t)'
+      when 'instruments' then 'pay_internal.instrument_body(t)'
       else 't.body'
     end
   )

@@ -3,8 +3,9 @@
 -- Outcomes: those of admission.sql; ok | not_found.
 
 -- A resource of an open environment as JSON text; null if it does not exist. detail is null except
--- for two kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
--- from, the public id of its environment, and its account. Of a dispute it is the provider's id.
+-- for three kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
+-- from, the public id of its environment, and its account. Of a dispute it is the provider's id, and
+-- of an instrument pay_internal.instrument_detail.
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
 -- idempotency keys depend on the API key.
 create or replace function pay_internal.read_resource(
@@ -27,6 +28,10 @@ begin
       order by t.id desc limit 1;
     when 'transfers' then
       select t.body into body from pay.transfers t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'instruments' then
+      select pay_internal.instrument_body(t), pay_internal.instrument_detail(t)
+      into body, detail from pay.instruments t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t

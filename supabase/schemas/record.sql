@@ -12,7 +12,7 @@
 --
 -- Concurrency: the order of locks of commit.sql, with two more kinds: the sandbox's own lock,
 -- payments by id, transfers by id, operations by id, provider events by account and reference,
--- idempotency keys by key, the stripes of totals. Each kind is locked in a statement of its own and
+-- instruments, idempotency keys by key, the stripes of totals. Each kind is locked in a statement of its own and
 -- read in a later one. So of two transactions that record the same provider event or the same
 -- operation, the second one sees the result of the first, and one provider event has one effect.
 
@@ -75,6 +75,10 @@ begin
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
+  if v_document.instruments is not null then
+    perform pay_internal.lock_instruments(v_document.instruments, v_found);
+  end if;
+
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
@@ -86,9 +90,10 @@ begin
       perform pay_internal.write_later_operations(
         v_document.operations, v_document.payments, v_callers);
     end if;
-    perform pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
+      v_deliveries :=
+        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
     end if;
     if v_document.counts is not null then
       perform pay_internal.count_results(v_document.counts, v_callers);

@@ -35,7 +35,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
-    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
+    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines'
   ] loop
@@ -192,7 +192,8 @@ begin
     else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
       + case when v_environment.livemode
         then pay_internal.purge_bank_details(p_environment_id, p_at, p_batch)
-        else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
+        else pay_internal.purge_instruments(p_environment_id, p_at, p_batch) end
+      + pay_internal.end_idle_instruments(p_environment_id, v_at, p_batch)
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
 end $$;

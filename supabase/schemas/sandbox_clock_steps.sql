@@ -133,6 +133,11 @@ declare
 begin
   if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then return 'moved'; end if;
   v_clock.is_stopping := false;
+  if pay_internal.end_idle_instruments(
+    p_clock.environment_id, p_clock.frozen_at, pay_internal.clock_batch()) > 0
+  then
+    return pay_internal.write_step(v_clock);
+  end if;
   v_next := pay_internal.next_due(p_clock.environment_id, p_sends);
   select g.changed, g.reached into v_changed, v_clock.frozen_at
   from pay_internal.give_real_times(v_clock, case
@@ -201,6 +206,10 @@ begin
     where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and p_sends
     order by d.environment_id, d.due_at limit 1
+  ), (
+    select t.idle_at from pay.instruments t
+    where t.environment_id = any (array[p_environment_id]) and t.idle_at is not null
+    order by t.environment_id, t.idle_at limit 1
   ));
 end $$;
 

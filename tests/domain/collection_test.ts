@@ -24,7 +24,12 @@ const withMandate = (
   at: string,
   { method = SEPA, livemode = false }: { method?: PaymentMethod | null; livemode?: boolean } = {},
 ) =>
-  methodWithMandate(method, { mandate } as CreatePaymentBody, { at_ms: Date.parse(at), livemode });
+  methodWithMandate(
+    method,
+    { amount: 1, currency: "EUR", ...(mandate && { mandate }) },
+    `pay_${"2".repeat(26)}`,
+    { at_ms: Date.parse(at), livemode },
+  );
 
 /** [created at, due on, the reason]: 14 days for the notice, then the first TARGET day. */
 const DUE: [at: string, due_on: string, reason: string][] = [

@@ -57,6 +57,9 @@ const FIELDS: Record<keyof CreatePaymentBody, Place[]> = {
   return_url: [(n) => `https://shop.example/${n}`],
   outcome: [(n) => n],
   settlement: [(n) => n],
+  instrument: [(n) => n],
+  save: [(n) => n],
+  off_session: [(n) => n],
 };
 /** Places of the number in the body of a create. */
 const PLACES: Place[] = [

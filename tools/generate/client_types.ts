@@ -14,6 +14,7 @@ import * as clock from "../../shared/schema/clock.ts";
 import * as dispute from "../../shared/schema/dispute.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
 import * as fault from "../../shared/schema/fault.ts";
+import * as instrument from "../../shared/schema/instrument.ts";
 import * as inbox from "../../shared/schema/inbox.ts";
 import * as ledger from "../../shared/schema/ledger.ts";
 import * as list from "../../shared/schema/list.ts";
@@ -54,6 +55,10 @@ const LISTS: Readonly<Record<string, readonly [doc: string, values: readonly str
     "The reason why a payment, refund or transfer failed after it was accepted",
     payment.FAILURE_CODES,
   ],
+  InstrumentUsage: [
+    payment.InstrumentUsage.description!,
+    words.INSTRUMENT_USAGES,
+  ],
   MandateSequence: [
     "The place of a payment among those of its mandate. Nothing follows `final` and `one_off`",
     words.MANDATE_SEQUENCES,
@@ -71,6 +76,7 @@ const LISTS: Readonly<Record<string, readonly [doc: string, values: readonly str
   RefundEventType: ["An event type that shows a refund", words.REFUND_EVENT_TYPES],
   DisputeEventType: ["An event type that shows a dispute", words.DISPUTE_EVENT_TYPES],
   TransferEventType: ["An event type that shows a transfer", words.TRANSFER_EVENT_TYPES],
+  InstrumentEventType: ["An event type that shows an instrument", words.INSTRUMENT_EVENT_TYPES],
   EndpointEventType: ["An event type that shows a webhook endpoint", words.ENDPOINT_EVENT_TYPES],
   EventPattern: ["A pattern that matches several event types", words.EVENT_PATTERNS],
   RequestFault: [
@@ -97,6 +103,8 @@ const ENUMS: Readonly<Record<string, z.ZodEnum>> = {
   DisputeStatus: dispute.DisputeStatus,
   DisputeReason: dispute.DisputeReason,
   TransferStatus: transfer.TransferStatus,
+  InstrumentStatus: instrument.InstrumentStatus,
+  InstrumentEndReason: instrument.InstrumentEndReason,
   LedgerAccount: ledger.LedgerAccount,
   Scope: keys.Scope,
   EndpointDelivery: webhook.EndpointDelivery,
@@ -130,12 +138,14 @@ const CONDITIONS_OF = "Conditions of a fault on";
 const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[] = [
   ["Metadata", value.ShownMetadata, { doc: value.Metadata.description! }],
   ["Person", value.Person],
+  ["ShownPerson", value.ShownPerson],
   ["PostalAddress", bank.AddressInput],
   ["IbanInput", objectIn(bank.IbanInput), { doc: "A bank account" }],
   ["MaskedIban", bank.ShownIban],
   ["WalletInput", objectIn(payment.WalletInput), { doc: "A wallet" }],
   ["Wallet", payment.ShownWallet],
   ["Mandate", payment.Mandate],
+  ["MandateInput", payment.MandateInput],
   ["CardNumberInput", payment.CardInput, {
     doc: "A card by its number. Test keys only, and only the published test cards",
     without: ["token"],
@@ -153,7 +163,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["Payment", payment.Payment],
   ["PaymentFields", payment.CreatePaymentBody, {
     doc:
-      "Fields of a new payment. Send at most one of `card`, `iban` and `wallet`. Without any of " +
+      "Fields of a new payment. Send at most one of `card`, `iban`, `wallet` and `instrument`. Without any of " +
       "them and without `outcome` the payment stays `pending`: by SEPA, SWIFT, USDC or USDT the " +
       "payer then sends the money to the place in `next_action`",
     without: AMOUNTS,
@@ -177,6 +187,8 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   }],
   ["TransferDestination", transfer.TransferDestination],
   ["Transfer", transfer.Transfer],
+  ["InstrumentMethod", instrument.InstrumentMethod],
+  ["Instrument", instrument.Instrument],
   ["LedgerEntry", ledger.LedgerEntry],
   ["Balance", ledger.Balance, {
     doc: "The balances of all accounts in all currencies. The API returns exact sums. As " +
@@ -243,6 +255,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["ListPaymentsParams", list.ListPaymentsQuery, listAt("/v1/payments")],
   ["ListRefundsParams", list.ListRefundsQuery, listAt("/v1/refunds")],
   ["ListDisputesParams", list.ListDisputesQuery, listAt("/v1/disputes")],
+  ["ListInstrumentsParams", list.ListInstrumentsQuery, listAt("/v1/instruments")],
   ["ListTransfersParams", list.ListTransfersQuery, listAt("/v1/transfers")],
   ["ListLedgerEntriesParams", list.ListLedgerEntriesQuery, listAt("/v1/ledger_entries")],
   ["ListEventsParams", webhook.ListEventsQuery, listAt("/v1/events")],
@@ -330,7 +343,6 @@ const NAMES = new Map<z.ZodType, string>([
   ...TYPES.filter(([, , form]) => !form?.only && !form?.required && !form?.without)
     .map(([name, schema]) => [schema, name] as const),
   [value.PersonInput, "Person"],
-  [payment.MandateInput, "Mandate"],
   [value.Metadata, "Metadata"],
   [payment.CardInput, "CardInput"],
   [payment.MethodKind, "MethodKind"],

@@ -52,6 +52,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy: "`advice` is `authenticate`: create a new payment, and let the payer authenticate " +
       "again. `payment` is the stored payment.",
   },
+  authentication_required: {
+    when: "the issuer wants the payer to authenticate, and the payment has `off_session`",
+    remedy:
+      "`advice` is `authenticate`: ask the payer to come back, and create a new payment by the " +
+      "same `instrument` with a `return_url`. `payment` is the stored payment.",
+  },
   provider_refused: {
     when: "the provider has refused the request, and nothing has happened there",
     remedy: "Read the message. A payment is `failed` with this `failure_code`, and the error " +

@@ -89,6 +89,7 @@ function Details({ payment }: { payment: Payment }) {
         <Fact name="Capture before" at={payment.capture_before} />
       </>
     ),
+    off_session: <Fact name="Payer">{payment.off_session ? "Not present" : null}</Fact>,
     settlement: <Fact name="Settlement">{payment.settlement === "manual" ? "Manual" : null}</Fact>,
     return_url: <Fact name="Return URL">{payment.return_url}</Fact>,
     customer: (

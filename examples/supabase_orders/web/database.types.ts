@@ -56,6 +56,8 @@ export type Database = {
           "return_code": string | null;
           "return_url": string | null;
           "sequence": number | null;
+          "instrument_id": string | null;
+          "off_session": boolean | null;
           "settlement": string | null;
           "status": string | null;
           "updated_at": string | null;

@@ -33,7 +33,8 @@ const YEARS_AHEAD = 5;
 /** The fields of a create without an option. */
 type WithoutOption =
   | ("amount_minor" | "capability" | "method_kind" | "payer")
-  | ("mandate" | "description" | "metadata" | "return_url" | "settlement");
+  | ("mandate" | "description" | "metadata" | "return_url" | "settlement")
+  | ("save" | "instrument" | "off_session");
 
 export const PAYMENTS_CREATE: Command = {
   name: "payments create",

@@ -6,7 +6,8 @@ import type { CreatePaymentBody } from "../../schema/payment.ts";
 type Unsent =
   | ("amount_minor" | "capability" | "method_kind" | "payer")
   | ("customer" | "description" | "reference" | "metadata")
-  | ("iban" | "mandate" | "wallet" | "outcome" | "settlement");
+  | ("iban" | "mandate" | "wallet" | "outcome" | "settlement")
+  | ("instrument" | "off_session" | "save");
 /** Stripe's parameter with the value of each other field. Of a card it gets the token. */
 export const PARAMETERS = {
   amount: "amount",

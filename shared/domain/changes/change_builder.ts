@@ -7,13 +7,14 @@
 import { formatTime } from "../../core/clock.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { LedgerAccount } from "../../schema/ledger.ts";
+import type { InstrumentStatus } from "../../schema/instrument.ts";
 import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
   Change,
-  MandateRow,
+  InstrumentRow,
   MovementKind,
   MovementRow,
   PaymentRow,
@@ -24,6 +25,7 @@ import type { NewOperationRow } from "../../store/operation_row.ts";
 import { methodOf } from "../rails.ts";
 import { type EventContext, eventRow } from "./event.ts";
 import { ResourceText } from "./resource_text.ts";
+import { maskedMethod, statusOfSaved } from "./saved_instrument.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
@@ -34,6 +36,11 @@ export type PaymentChange = ChangeBuilder<Payment>;
 export type TransferChange = ChangeBuilder<Transfer>;
 /** A change of a payment or transfer. */
 export type ResourceChange = PaymentChange | TransferChange;
+
+/** What a change does with an instrument, without its time and request. */
+type InstrumentAct = DistributiveOmit<InstrumentRow, "at" | "request_id" | "idempotency_key">;
+type DistributiveOmit<Row, Name extends PropertyKey> = Row extends unknown ? Omit<Row, Name>
+  : never;
 
 /** Ids after that of a transaction for the entries of a leg (`pay_internal.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
@@ -67,7 +74,9 @@ export class ChangeBuilder<T extends Subject> {
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];
   readonly #operations: Change["operations"] = [];
-  #mandate: MandateRow | null = null;
+  readonly #instruments: InstrumentRow[] = [];
+  /** The status that the payment as loaded gives to the instrument that it saves. */
+  readonly #saved_as: InstrumentStatus | null;
   readonly #expects: Change["expects"];
   readonly #at: string;
   readonly #text: ResourceText;
@@ -82,6 +91,7 @@ export class ChangeBuilder<T extends Subject> {
     this.#text = new ResourceText(subject.sequence === 0 ? null : subject);
     this.#at = formatTime(context.at_ms);
     this.#expects = subject.sequence === 0 ? null : standingOf(subject);
+    this.#saved_as = subject.object === "payment" ? statusOfSaved(subject) : null;
   }
 
   /** The resource with all changes so far. */
@@ -185,14 +195,32 @@ export class ChangeBuilder<T extends Subject> {
     this.#ledger.push(movement);
   }
 
-  /** Records that the payment uses a mandate, or that its mandate has ended. */
-  setMandate(mandate: Omit<MandateRow, "used_at">): void {
-    this.#mandate = { ...mandate, used_at: this.#at };
+  /** Records what the change does with an instrument. */
+  addInstrument(row: InstrumentAct): void {
+    const { request_id, idempotency_key } = this.context;
+    this.#instruments.push({
+      ...row,
+      at: this.#at,
+      ...(request_id !== null && { request_id }),
+      ...(idempotency_key !== null && { idempotency_key }),
+    });
   }
 
-  /** Records the fingerprints of the IBAN from which the payment is collected, if it is. */
-  bindMandate(ibans: readonly string[]): void {
-    if (this.#mandate) this.#mandate = { ...this.#mandate, ibans };
+  /** Records the fingerprints of the IBAN that the payment saves or is collected from. */
+  bindIban(ibans: readonly string[]): void {
+    for (const row of this.#instruments) if ("ibans" in row) row.ibans = ibans;
+  }
+
+  /** Gives the instrument that the payment saves its status, or the result of the payment. */
+  #settleInstrument(payment: Payment): void {
+    const { instrument_id: id } = payment;
+    const saved = this.#instruments.find(({ act }) => act === "save");
+    const status = statusOfSaved(payment);
+    if (saved?.act === "save") {
+      Object.assign(saved, { status, method: maskedMethod(payment) });
+    } else if (id !== null && this.#expects !== null && status !== this.#saved_as) {
+      this.addInstrument({ act: "result", id, status, method: maskedMethod(payment) });
+    }
   }
 
   /** Records an operation of a provider about the whole resource. */
@@ -222,6 +250,7 @@ export class ChangeBuilder<T extends Subject> {
   finish(response: StoredResponse): Change {
     const subject = this.#subject;
     const changed = this.#events.length > 0 ? subject.object : null;
+    if (changed === "payment") this.#settleInstrument(subject as Payment);
     return {
       response,
       expects: this.#expects,
@@ -231,7 +260,7 @@ export class ChangeBuilder<T extends Subject> {
       transfer: changed === "transfer" ? transferRow(subject as Transfer, this.body) : null,
       refunds: this.#refunds,
       disputes: this.#disputes,
-      ...(this.#mandate && { mandate: this.#mandate }),
+      ...(this.#instruments.length > 0 && { instruments: this.#instruments }),
       ledger: this.#ledger,
       events: this.#events,
       operations: this.#operations,
@@ -301,6 +330,7 @@ function paymentRow(payment: Payment, body: string, is_new: boolean): PaymentRow
     method_kind: payment.method_kind,
     reference: payment.reference,
     ...(payment.customer?.id !== undefined && { customer_id: payment.customer.id }),
+    ...(payment.instrument_id !== null && { instrument_id: payment.instrument_id }),
     sequence: payment.sequence,
     created_at: payment.created_at,
     updated_at: payment.updated_at,

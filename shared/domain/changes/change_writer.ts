@@ -49,8 +49,8 @@ export class ChangeWriter {
       if (committed.outcome === "insufficient") return await this.#refuseFunds(request);
       const reply = replyOf(committed, change);
       // A new resource is decided again only if its declared fault is used up, or if another one of
-      // the same statement uses its mandate.
-      return reply || change.fault_id !== undefined || change.mandate ? reply : unavailable();
+      // the same statement uses its mandate, or its instrument has changed.
+      return reply || change.fault_id !== undefined || change.instruments ? reply : unavailable();
     });
   }
 

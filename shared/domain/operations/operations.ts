@@ -82,12 +82,12 @@ export class Operations {
   }
 
   /** Creates a payment or transfer, whose operation begins with it. */
-  create(request: ServiceRequest, begin: () => Begun): Promise<Reply> {
+  create(request: ServiceRequest, begin: () => Begun | Promise<Begun>): Promise<Reply> {
     return this.#run(request, async (requested) => {
       const decided: Decided = {};
       const reply = await this.#changes.create(
         requested,
-        () => this.#decide(requested, begin(), decided),
+        async () => this.#decide(requested, await begin(), decided),
       );
       return await this.#finish(requested, reply, decided);
     });
@@ -227,7 +227,7 @@ async function sealed(
   if (vault === null) throw noBankKeys();
   if (isPayment(change)) {
     const { mandate } = collectionOf(change.subject);
-    change.bindMandate(mandate ? vault.fingerprints(details.iban, mandateKey(mandate.id)) : []);
+    change.bindIban(mandate ? vault.fingerprints(details.iban, mandateKey(mandate.id)) : []);
   }
   return await vault.seal(JSON.stringify(details), sealContextOf(refund_id ?? subject_id));
 }

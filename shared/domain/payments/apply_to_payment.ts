@@ -159,7 +159,10 @@ function closeAtProvider(
 function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
   const { amount_minor, chain } = event;
-  if (isCaptured(payment)) return IGNORED;
+  // A payment of 0 has completed without money.
+  if (isCaptured(payment) || payment.amount_minor === 0 && payment.status === "completed") {
+    return IGNORED;
+  }
   if (!canBecome(payment, "completed")) {
     return apply(
       () => change.move("unmatched", amount_minor),
@@ -170,6 +173,7 @@ function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
   const captured = is_part ? amount_minor : payment.amount_minor;
   return applyAmount(change, captured, event, () => {
     complete(change, { amount_minor: captured, tx_hash: chain?.tx_hash });
+    if (event.later) change.addOperation(event.later);
   });
 }
 

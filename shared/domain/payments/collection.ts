@@ -6,9 +6,11 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import { ibanCountry, ibanLastFour, ibanRemainder, normalizeIban } from "../../core/iban.ts";
+import { ibanCountry, ibanLastFour, ibanRemainder } from "../../core/iban.ts";
 import { addDays, firstTargetDay } from "../../core/target_calendar.ts";
+import type { InstrumentEndReason } from "../../schema/instrument.ts";
 import type { CreatePaymentBody, Payment, PaymentMethod } from "../../schema/payment.ts";
+import { amountOf } from "../../schema/values.ts";
 import type { RequestContext } from "../changes/event.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { RAILS } from "../rails.ts";
@@ -17,11 +19,13 @@ import { isOwnTestIban } from "../providers/test_values.ts";
 /** Days from the notice to the payer to the collection, unless both agree otherwise (EPC016-06). */
 export const PRENOTIFICATION_DAYS = 14;
 
-/**
- * Return codes after which nothing more is collected under a mandate: there is none, the account is
- * closed or blocked, or its holder has died.
- */
-const ENDS_MANDATE: ReadonlySet<string | null> = new Set(["MD01", "AC04", "AC06", "MD07"]);
+/** Return codes after which nothing more is collected under a mandate, and why. */
+const END_REASONS: ReadonlyMap<string, InstrumentEndReason> = new Map([
+  ["MD01", "revoked"],
+  ["AC04", "account_closed"],
+  ["AC06", "account_closed"],
+  ["MD07", "account_closed"],
+]);
 /** The 400 for a collection from the account to which it would go. */
 export const OWN_IBAN = {
   param: "iban.iban",
@@ -37,7 +41,8 @@ const FINGERPRINT_MODULUS = 65_521;
  */
 export function methodWithMandate(
   method: PaymentMethod | null,
-  { mandate, iban }: CreatePaymentBody,
+  { mandate, iban, ...body }: CreatePaymentBody,
+  payment_id: string,
   { at_ms, livemode }: Pick<RequestContext, "at_ms" | "livemode">,
 ): PaymentMethod | null {
   if (mandate === undefined) {
@@ -60,7 +65,15 @@ export function methodWithMandate(
   if (Date.parse(mandate.signed_at) > at_ms) {
     throw invalidParameter("mandate.signed_at", '"mandate.signed_at" is in the future');
   }
-  return { ...method, mandate, due_on: livemode ? null : dueDate(at_ms, PRENOTIFICATION_DAYS) };
+  const { id = newMandateId(payment_id), signed_at, sequence = "recurring" } = mandate;
+  // Nothing is collected to save alone.
+  const due_on = livemode || amountOf(body) === 0 ? null : dueDate(at_ms, PRENOTIFICATION_DAYS);
+  return { ...method, mandate: { id, signed_at, sequence }, due_on };
+}
+
+/** Makes the id of a mandate that a payment saves: `M`, and 20 capitals and digits. */
+function newMandateId(payment_id: string): string {
+  return `M${payment_id.slice(-20).toUpperCase()}`;
 }
 
 /** Returns the first TARGET day at or after the days that the notice to the payer takes. */
@@ -69,28 +82,10 @@ export function dueDate(at_ms: number, prenotification_days: number): string {
 }
 
 /**
- * Records that a new payment uses its mandate, if it has one. A mandate belongs to one IBAN, which
- * a live payment compares by fingerprints of the vault.
- */
-export function useMandate(change: PaymentChange, { iban }: Pick<CreatePaymentBody, "iban">): void {
-  const { livemode, customer } = change.subject;
-  const { mandate } = collectionOf(change.subject);
-  if (!mandate) return;
-  const { id, sequence, signed_at } = mandate;
-  const is_over = sequence === "final" || sequence === "one_off";
-  // Without the offset of its time zone, of which the database takes fewer.
-  change.setMandate({
-    ...{ id: mandateKey(id), is_over, sequence, signed_at: formatTime(Date.parse(signed_at)) },
-    ibans: livemode ? [] : [sandboxFingerprint(normalizeIban(iban!.iban))],
-    customer_id: customer?.id ?? null,
-  });
-}
-
-/**
  * Tells IBANs of a sandbox apart without a secret, which a sandbox has none to keep: by what
  * responses show, and 16 bits. So the stored text does not tell the IBAN.
  */
-function sandboxFingerprint(iban: string): string {
+export function sandboxFingerprint(iban: string): string {
   const rest = ibanRemainder(iban, FINGERPRINT_MODULUS);
   return `sandbox:${ibanCountry(iban)}${ibanLastFour(iban)}:${rest}`;
 }
@@ -98,8 +93,8 @@ function sandboxFingerprint(iban: string): string {
 /** Ends the mandate of a payment if its bank says that nothing more can be collected. */
 export function endMandate(change: PaymentChange, return_code: string | null): void {
   const { mandate } = collectionOf(change.subject);
-  if (!mandate || !ENDS_MANDATE.has(return_code)) return;
-  change.setMandate({ id: mandateKey(mandate.id), is_over: true });
+  const reason = END_REASONS.get(return_code ?? "");
+  if (mandate && reason) change.addInstrument({ act: "end", mandate_id: mandate.id, reason });
 }
 
 /** Returns the id under which a mandate is known: to banks its id is one in any case. */

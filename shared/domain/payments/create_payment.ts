@@ -16,20 +16,31 @@ import {
 import { bankDetailsOf, checkAddress } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { RAILS } from "../rails.ts";
-import { methodWithMandate, useMandate } from "./collection.ts";
+import { methodWithMandate } from "./collection.ts";
+import {
+  checkSave,
+  recordInstrument,
+  type StoredInstrument,
+  useInstrument,
+} from "./instruments.ts";
 
 /**
  * Begins a payment: checks the body. Throws `ApiError`.
  * @param decline_is_error true: a decline returns 402. False: 201, as the sandbox function does
+ * @param used the saved instrument that the body names
  */
 export function paymentOf(
   body: CreatePaymentBody,
   decline_is_error: boolean,
   context: RequestContext,
+  used: StoredInstrument | null = null,
 ): Begun {
   checkMode(body, context.livemode);
-  const read = readInstrument(body, context.livemode, context.at_ms);
-  const instrument = { ...read, method: methodWithMandate(read.method, body, context) };
+  const id = context.newId("pay_");
+  const instrument = used === null
+    ? newInstrument(body, id, context)
+    : useInstrument(body, used, context);
+  checkSave(body, instrument);
   checkCapture(body, instrument);
   checkAmount(instrument.kind, body);
   if (body.iban && body.mandate) checkAddress(body.iban, "iban.", context.livemode);
@@ -42,8 +53,15 @@ export function paymentOf(
       "This test card simulates an expired card. Use another, such as 4242 4242 4242 4242",
     );
   }
-  const change = new ChangeBuilder(newPayment(body, instrument, context), context);
-  useMandate(change, body);
+  const saves = body.save === undefined ? null : context.newId("ins_");
+  const payment = newPayment(id, body, instrument, context);
+  const change = new ChangeBuilder({
+    ...payment,
+    instrument_id: used?.shown.id ?? saves,
+    off_session: body.off_session ?? false,
+    ...(used && personOf(used, payment.customer)),
+  }, context);
+  recordInstrument(change, body, used, behaviour);
   // By a bank rail that does not collect the payer sends the money.
   const { bank, collects } = RAILS[instrument.kind];
   const details = context.livemode && body.iban && collects && bank
@@ -52,8 +70,32 @@ export function paymentOf(
   const request = { token, ...(details?.address && { has_address: true as const }) };
   const begun = beginOperation(change, "authorize", { request, decline_is_error, details });
   const is_manual = body.settlement === "manual";
-  if (!context.livemode) return { ...begun, test: { behaviour, outcome, is_manual } };
+  if (!context.livemode) {
+    const usage = used && (body.off_session ? "off_session" : "on_session");
+    return { ...begun, test: { behaviour, outcome, is_manual, usage } };
+  }
   return { ...begun, bank_order: details && { details } };
+}
+
+/** Reads the card, IBAN or wallet of a create, with its mandate. */
+function newInstrument(body: CreatePaymentBody, id: string, context: RequestContext): Instrument {
+  const read = readInstrument(body, context.livemode, context.at_ms);
+  return { ...read, method: methodWithMandate(read.method, body, id, context) };
+}
+
+/** The customer of an instrument, with what the request says about this payment. */
+function personOf(
+  { shown: { customer } }: StoredInstrument,
+  sent: Payment["customer"],
+): Pick<Payment, "customer" | "payer"> {
+  const email = sent?.email ?? customer?.email;
+  const name = sent?.name ?? customer?.name;
+  const person = customer && {
+    ...(customer.id !== null && { id: customer.id }),
+    email: email ?? null,
+    ...(name && { name }),
+  };
+  return { customer: person, payer: person };
 }
 
 function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrument): void {
@@ -99,6 +141,7 @@ function checkMode(body: CreatePaymentBody, livemode: boolean): void {
 }
 
 function newPayment(
+  id: string,
   body: CreatePaymentBody,
   instrument: Instrument,
   context: RequestContext,
@@ -107,7 +150,7 @@ function newPayment(
   const person = agreedPerson(body);
   const at = formatTime(context.at_ms);
   return {
-    id: context.newId("pay_"),
+    id,
     object: "payment",
     status: "pending",
     amount: amount_minor,
@@ -121,6 +164,8 @@ function newPayment(
     capability: capabilityOf(instrument.kind),
     method_kind: instrument.kind,
     method: instrument.method,
+    instrument_id: null,
+    off_session: false,
     customer: person,
     payer: person,
     description: body.description ?? null,

@@ -16,8 +16,12 @@ const always = () => true;
 const isAutomatic = ({ capture }: Standing) => capture === "automatic";
 const isManual = ({ capture }: Standing) => capture === "manual";
 const canBeDisputed = (payment: Standing) => refundable(payment) > 0;
-const hasNoPendingRefund = ({ amount_refunding }: Standing) => amount_refunding === 0;
-const isOnRailWithReturns = ({ method_kind }: Standing) => RAILS[method_kind].returns !== null;
+/** A payment of 0 has no money that could go back. */
+const hasMoney = ({ amount_captured }: Standing) => amount_captured > 0;
+const hasNoPendingRefund = (payment: Standing) =>
+  payment.amount_refunding === 0 && hasMoney(payment);
+const isOnRailWithReturns = (payment: Standing) =>
+  RAILS[payment.method_kind].returns !== null && hasMoney(payment);
 
 /**
  * Statuses that can follow each status, for some payment (contract §2). `advancesOf` has the

@@ -24,6 +24,7 @@ const DECLINES: Record<DeclineCode, string> = {
   insufficient_funds: "The card has insufficient funds",
   aml_blocked: "The payment was blocked by fraud and money-laundering checks",
   authentication_failed: "The payer failed to authenticate",
+  authentication_required: "The issuer wants the payer to authenticate",
 };
 
 /** Messages of failures, for people. */
@@ -99,7 +100,7 @@ export function complete(
 ): void {
   const { method, amount_received } = change.subject;
   const { amount_minor = change.subject.amount_minor, tx_hash, received_minor = 0 } = options;
-  change.move("capture", amount_minor);
+  if (amount_minor > 0) change.move("capture", amount_minor);
   change.addEvent("payment.completed", {
     status: "completed",
     amount_captured: amount_minor,

@@ -5,7 +5,7 @@ import type { NewOperationRow, OperationRow, ProviderOp } from "../../store/oper
 import type { ProviderEvent, ProviderEventState } from "../../store/provider_rows.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Dispute } from "../../schema/dispute.ts";
-import type { Outcome, Payment } from "../../schema/payment.ts";
+import type { InstrumentUsage, Outcome, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
@@ -25,12 +25,21 @@ export interface Operation extends OperationRow {
   details?: BankDetails | null;
 }
 
+/** The test values of a new payment or transfer. */
+export interface TestValues {
+  behaviour: TestBehaviour | null;
+  outcome: Outcome | null;
+  is_manual: boolean;
+  /** How a payment uses a saved instrument. Null or absent: it uses none. */
+  usage?: InstrumentUsage | null;
+}
+
 /** An operation that a request begins, with the change that the request makes by itself. */
 export interface Begun<C extends ResourceChange = ResourceChange> {
   change: C;
   operation: Operation;
   /** The test values of a new payment or transfer of a sandbox, which decide its result. */
-  test: { behaviour: TestBehaviour | null; outcome: Outcome | null; is_manual: boolean } | null;
+  test: TestValues | null;
   /** In a sandbox the result of the verification of the payee; null: none. */
   payee_check: PayeeCheck | null;
   /** True: no provider takes part, so the service itself does it. */

@@ -8,7 +8,7 @@ import { normalizeCardNumber } from "../../core/card_number.ts";
 import type { DeclineCode } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
 import type { DisputeReason } from "../../schema/dispute.ts";
-import type { FailureCode, ShownCard } from "../../schema/payment.ts";
+import type { FailureCode, InstrumentUsage, ShownCard } from "../../schema/payment.ts";
 import type { OUTCOMES } from "../../core/vocabulary.ts";
 
 /** The result of a payment, by the behaviour of its test value. */
@@ -22,11 +22,40 @@ export const TEST_RESULTS = {
   expired: { result: "refused", param: "card.exp_year" },
   bank_return: { result: "failed", code: "bank_return", return_code: "R01" },
   revert: { result: "failed", code: "onchain_reverted" },
+  /** Completes where the payer is not present, if it was saved for that. */
+  authenticate_always: { result: "requires_action" },
+  /** Completes if the card itself is sent. */
+  decline_saved: { result: "completed" },
+  /** Returns of collections. Elsewhere these IBANs are approved. */
+  revoked: { result: "failed", code: "bank_return", return_code: "MD01" },
+  account_closed: { result: "failed", code: "bank_return", return_code: "AC04" },
+  no_cover: { result: "failed", code: "bank_return", return_code: "AM04" },
+  return_later: { result: "returned", return_code: "MS03" },
   /** The response of the provider is late: the payment completes by itself after 2 seconds. */
   late: { result: "processing" },
   /** The payment completes, and the payer disputes it at once. */
   dispute: { result: "chargeback", reason: "fraudulent" },
 } as const;
+
+/** The results of cards that are saved, where they differ: with the payer present, and without. */
+export const SAVED_RESULTS: Readonly<
+  Partial<Record<TestBehaviour, Partial<Record<InstrumentUsage, SimulatedResult>>>>
+> = {
+  authenticate: { off_session: { result: "completed" } },
+  authenticate_always: { off_session: { result: "declined", code: "authentication_required" } },
+  decline_saved: {
+    on_session: { result: "declined", code: "payment_declined" },
+    off_session: { result: "declined", code: "payment_declined" },
+  },
+};
+
+/** The behaviours that only a collection under a mandate has. */
+export const OF_COLLECTIONS: ReadonlySet<TestBehaviour | null> = new Set([
+  "revoked",
+  "account_closed",
+  "no_cover",
+  "return_later",
+]);
 
 /** The result of a payment, by the outcome that forces it. */
 export const OUTCOME_RESULTS = {
@@ -41,6 +70,8 @@ export const OUTCOME_RESULTS = {
 export type SimulatedResult =
   | { result: "completed" | "refunded" | "pending" | "processing" | "requires_action" }
   | { result: "chargeback"; reason?: DisputeReason }
+  /** Completed, and returned later. */
+  | { result: "returned"; return_code: string }
   | { result: "declined"; code: DeclineCode }
   | { result: "failed"; code: FailureCode; return_code?: string };
 
@@ -66,7 +97,7 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "4000 0000 0000 0002", name: "Declined by the issuer", behaviour: "decline" },
   { value: "4000 0000 0000 9995", name: "Insufficient funds", behaviour: "no_funds" },
   { value: "4000 0025 0000 3155", name: "3-D Secure", behaviour: "authenticate" },
-  { value: "4000 0027 6000 3184", name: "3-D Secure every time", behaviour: "authenticate" },
+  { value: "4000 0027 6000 3184", name: "3-D Secure every time", behaviour: "authenticate_always" },
   { value: "4100 0000 0000 0019", name: "Fraud or AML block", behaviour: "aml_block" },
   { value: "4000 0000 0000 0069", name: "Expired card", behaviour: "expired" },
   { value: "5555 5555 5555 4444", name: "Mastercard", behaviour: "approve" },
@@ -75,6 +106,7 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "6011 1111 1111 1117", name: "Discover", behaviour: "approve" },
   { value: "4000 0000 0000 0259", name: "Disputed at once", behaviour: "dispute" },
   { value: "4000 0000 0000 0119", name: "Late response", behaviour: "late" },
+  { value: "4000 0000 0000 0341", name: "Declined once saved", behaviour: "decline_saved" },
 ];
 
 /**
@@ -88,6 +120,8 @@ export const TEST_TOKENS: Readonly<Record<string, string>> = {
   pm_card_chargeDeclined: "4000 0000 0000 0002",
   pm_card_chargeDeclinedInsufficientFunds: "4000 0000 0000 9995",
   pm_card_authenticationRequired: "4000 0027 6000 3184",
+  pm_card_authenticationRequiredOnSetup: "4000 0025 0000 3155",
+  pm_card_chargeCustomerFail: "4000 0000 0000 0341",
   pm_card_late: "4000 0000 0000 0119",
   pm_card_createDispute: "4000 0000 0000 0259",
 };
@@ -104,6 +138,30 @@ export const TEST_IBANS: readonly TestIban[] = [
     value: "DE00 0000 0000 0000 0000 99",
     name: "SEPA return R01",
     behaviour: "bank_return",
+    kind: "sepa",
+  },
+  {
+    value: "DE78 3704 0044 0532 0131 01",
+    name: "Mandate revoked, MD01",
+    behaviour: "revoked",
+    kind: "sepa",
+  },
+  {
+    value: "DE94 3704 0044 0532 0131 04",
+    name: "Account closed, AC04",
+    behaviour: "account_closed",
+    kind: "sepa",
+  },
+  {
+    value: "DE92 3704 0044 0532 0131 40",
+    name: "Insufficient funds, AM04",
+    behaviour: "no_cover",
+    kind: "sepa",
+  },
+  {
+    value: "DE71 3704 0044 0532 0131 30",
+    name: "Returned after 20 days, MS03",
+    behaviour: "return_later",
     kind: "sepa",
   },
   {

@@ -133,6 +133,7 @@ export const SHOWN_FIELDS: {
   capture: "manual",
   return_url: "http://localhost:3000/back",
   settlement: "manual",
+  off_session: false,
 };
 
 /**
@@ -156,6 +157,8 @@ export function paymentWith(members: Partial<Payment>): Payment {
     capability: "card_payment",
     method_kind: "card",
     method: null,
+    instrument_id: null,
+    off_session: false,
     customer: null,
     payer: null,
     description: null,

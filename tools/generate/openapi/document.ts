@@ -21,6 +21,8 @@ const GROUPS: Record<RouteGroup, string> = {
   "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
   "Refunds": "Money back to the payer: all of a payment or a part of it.",
   "Disputes": "Payments that the payer has charged back. Evidence can bring the money back to you.",
+  "Instruments":
+    "Cards and SEPA mandates that a payment has saved, and that later payments can use.",
   "Transfers": "Money out of the available balance, to a bank account or a wallet.",
   "Ledger":
     "Double entry: each change of money is a transaction whose debits and credits are equal.",
