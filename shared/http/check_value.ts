@@ -42,9 +42,9 @@ export function checkValue<T>(
 export function paramOf(value: unknown, path: readonly PropertyKey[]): string {
   let name = "";
   for (const step of path) {
-    if (typeof value !== "object" || value === null) break;
+    if (value !== undefined && (typeof value !== "object" || value === null)) break;
     name = joined(name, step);
-    value = (value as Record<PropertyKey, unknown>)[step];
+    value = (value as Record<PropertyKey, unknown> | undefined)?.[step];
   }
   return name;
 }

@@ -142,6 +142,7 @@ export function laterReply(operation: Operation): ProviderReply {
       return {
         provider_events: [
           eventOf(operation, "returned", {
+            op: "authorize",
             ...{ failure_code: "bank_return", return_code: TEST_RESULTS.return_later.return_code },
           }),
         ],

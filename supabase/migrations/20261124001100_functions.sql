@@ -11379,7 +11379,8 @@ where e.id >= coalesce(
     where k.environment_id = e.environment_id and k.request_id = e.request_id
       and k.key = e.idempotency_key
       -- A request that waits for a provider has no response yet.
-      and (k.subject_id is null or k.subject_id = e.subject_id)
+      -- A payment that is the last one of its mandate ends the instrument.
+      and (k.subject_id is null or k.subject_id = e.subject_id or e.subject_id like 'ins\_%')
   );
 comment on view pay.invariant_effects is
   'R2, R3: every event of a keyed request belongs to a request whose response is stored';
@@ -11430,7 +11431,7 @@ where case
     when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
-        '^\{("id" ?: ?"(whe|whd|key|env|flt)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
+        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
