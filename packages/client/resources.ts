@@ -239,7 +239,7 @@ export interface Payment {
   status: PaymentStatus;
   /** The amount in minor units: 0 if the payment only saves its instrument. */
   amount: number;
-  /** The same as `amount`. */
+  /** Another name for `amount`. */
   amount_minor: number;
   /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
   currency: string;
@@ -659,7 +659,7 @@ export interface Instrument {
   created_at: string;
   /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
   updated_at: string;
-  /** RFC 3339 in UTC, with milliseconds. */
+  /** The time of its end; null unless it has ended. */
   ended_at: string | null;
 }
 
@@ -1099,7 +1099,7 @@ export interface AuthenticateInput {
 export interface TriggerInput {
   /** The endpoint that receives the event. */
   endpoint_id: string;
-  /** Any type of event except those of transfers. */
+  /** Any type of event except those of transfers and instruments. */
   event: EventType;
   /** The payment that the event shows. */
   payment_id: string;
@@ -1132,6 +1132,8 @@ export interface SandboxReset {
     idempotency_keys: number;
     /** Number of deleted resources of this kind. */
     webhook_endpoints: number;
+    /** Number of deleted resources of this kind. */
+    instruments: number;
   };
 }
 

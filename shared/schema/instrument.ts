@@ -65,6 +65,6 @@ export const Instrument = z.object({
     .describe("1 on creation, one more with each event and each change of the status"),
   created_at: Instant,
   updated_at: Instant,
-  ended_at: Instant.nullable(),
+  ended_at: Instant.nullable().describe("The time of its end; null unless it has ended"),
 }).describe("A card or SEPA mandate that later payments can use");
 export type Instrument = z.infer<typeof Instrument>;

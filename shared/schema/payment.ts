@@ -450,7 +450,7 @@ export const Payment = z.object({
   object: z.literal("payment"),
   status: PaymentStatus,
   amount: Sum.describe("The amount in minor units: 0 if the payment only saves its instrument"),
-  amount_minor: Sum.describe("The same as `amount`"),
+  amount_minor: Sum.describe("Another name for `amount`"),
   currency: CurrencyCode,
   amount_refunded: Sum.describe("Sum of the completed refunds, in minor units"),
   amount_refunding: Sum.describe("Sum of the pending refunds, in minor units"),

@@ -209,7 +209,7 @@ export const TriggerWebhookBody = z.object({
     z.string().describe("The endpoint that receives the event"),
     'the id of a webhook endpoint, which begins with "whe_"',
   ),
-  event: EventType.describe("Any type of event except those of transfers"),
+  event: EventType.describe("Any type of event except those of transfers and instruments"),
   payment_id: mustBe(
     z.string().describe("The payment that the event shows"),
     'the id of a payment, which begins with "pay_"',

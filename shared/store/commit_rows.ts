@@ -102,7 +102,7 @@ export type InstrumentRow =
  * A new instrument: `save` keeps it. `mandate` is a payment with an IBAN and the id of its mandate,
  * which makes an instrument if the mandate is new.
  */
-export interface SavedInstrumentRow {
+interface SavedInstrumentRow {
   act: "save" | "mandate";
   id: string;
   status: InstrumentStatus;

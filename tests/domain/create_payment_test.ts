@@ -192,8 +192,9 @@ for (
 }
 
 const MEMBERS = "id object status amount amount_minor currency amount_refunded amount_refunding " +
-  "amount_captured amount_disputed amount_received capability method_kind method customer payer " +
-  "description reference metadata next_action return_url capture capture_before settlement " +
+  "amount_captured amount_disputed amount_received capability method_kind method instrument_id " +
+  "off_session customer payer description reference metadata next_action return_url capture " +
+  "capture_before settlement " +
   "failure_code failure_message advice return_code livemode sequence created_at updated_at " +
   "completed_at cancelled_at";
 const PERSON = { email: "ada@example.com", name: "Ada" };
@@ -329,6 +330,8 @@ const TOKENS: Record<string, [brand: string, last4: string]> = {
   pm_card_chargeDeclined: ["visa", "0002"],
   pm_card_chargeDeclinedInsufficientFunds: ["visa", "9995"],
   pm_card_authenticationRequired: ["visa", "3184"],
+  pm_card_authenticationRequiredOnSetup: ["visa", "3155"],
+  pm_card_chargeCustomerFail: ["visa", "0341"],
   pm_card_late: ["visa", "0119"],
   pm_card_createDispute: ["visa", "0259"],
 };

@@ -9,7 +9,14 @@ import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { ERROR_HELP } from "./error_help.ts";
 import { renderTable } from "./markdown_table.ts";
 import { wrapped } from "./wrapped.ts";
-import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE, TOKEN_TABLE } from "./test_value_tables.ts";
+import {
+  ACCOUNT_TABLE,
+  CARD_TABLE,
+  COLLECTION_TABLE,
+  OUTCOME_TABLE,
+  SAVED_TABLE,
+  TOKEN_TABLE,
+} from "./test_value_tables.ts";
 
 /** Returns the page as Markdown. */
 export function renderErrorPage(): string {
@@ -97,6 +104,15 @@ function valueSections(): string[] {
     ),
     "",
     ...ACCOUNT_TABLE,
+    "",
+    ...wrap(
+      "A card that was saved with `off_session` has the result of the card, also where nobody is " +
+        "present, except:",
+    ),
+    "",
+    ...SAVED_TABLE,
+    "",
+    ...COLLECTION_TABLE,
     "",
     ...wrap(
       "The field `outcome` forces a result and overrides every card, IBAN and wallet. The sandbox " +

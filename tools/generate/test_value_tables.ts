@@ -4,7 +4,10 @@ import { normalizeCardNumber } from "../../shared/core/card_number.ts";
 import { USUAL_ADVICE } from "../../shared/core/errors.ts";
 import { OUTCOMES } from "../../shared/core/vocabulary.ts";
 import {
+  OF_COLLECTIONS,
   OUTCOME_RESULTS,
+  SAVED_RESULTS,
+  type SimulatedResult,
   TEST_CARDS,
   TEST_IBANS,
   TEST_RESULTS,
@@ -35,6 +38,38 @@ export const ACCOUNT_TABLE = renderTable(
   [...TEST_IBANS, ...TEST_WALLETS].map(valueRow),
 );
 
+/** Cards whose payments differ once they are saved with `off_session`, as the lines of a table. */
+export const SAVED_TABLE = renderTable(
+  ["Saved card", "With the payer present", "`off_session`"],
+  TEST_CARDS.flatMap(({ value, behaviour }) => {
+    const { on_session, off_session } = SAVED_RESULTS[behaviour] ?? {};
+    const results = [on_session, off_session].map((result) =>
+      resultText(result ?? TEST_RESULTS[behaviour])
+    );
+    return off_session === undefined ? [] : [[value, ...results]];
+  }),
+);
+
+/** The end of the instrument after a return with each code. */
+const ENDS: Readonly<Record<string, string>> = {
+  MD01: "ended, `revoked`",
+  AC04: "ended, `account_closed`",
+};
+
+/** The IBANs that act only in collections, as the lines of a table. */
+export const COLLECTION_TABLE = renderTable(
+  ["IBAN with a mandate", "Payment", "`return_code`", "Instrument"],
+  TEST_IBANS.flatMap(({ value, behaviour }) => {
+    const result = TEST_RESULTS[behaviour];
+    if (!OF_COLLECTIONS.has(behaviour) || !("return_code" in result)) return [];
+    const text = result.result === "failed"
+      ? "`failed` on the due date"
+      : "`completed`, and 20 days later `failed`";
+    const code = result.return_code;
+    return [[value, text, `\`${code}\``, ENDS[code] ?? "stays `active`"]];
+  }),
+);
+
 /** The outcomes, as the lines of a table. */
 export const OUTCOME_TABLE = renderTable(
   ["`outcome`", "Payment"],
@@ -42,12 +77,15 @@ export const OUTCOME_TABLE = renderTable(
 );
 
 function valueRow({ value, behaviour }: TestValue): string[] {
-  return [value, resultText(TEST_RESULTS[behaviour])];
+  return [value, resultText(TEST_RESULTS[OF_COLLECTIONS.has(behaviour) ? "approve" : behaviour])];
 }
 
 /** The result of a test value or of an outcome. */
 function resultText(
-  response: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
+  response:
+    | typeof TEST_RESULTS[TestValue["behaviour"]]
+    | typeof OUTCOME_RESULTS[Outcome]
+    | SimulatedResult,
 ): string {
   switch (response.result) {
     case "refused":

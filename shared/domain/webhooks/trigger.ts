@@ -195,7 +195,7 @@ function objectOf(
   if (disputed) return JSON.stringify(sampleDispute(payment, disputed, context));
   throw invalidParameter(
     "event",
-    "Events of transfers cannot be triggered: choose one of a payment, a refund, a dispute or an " +
-      "endpoint",
+    "Events of transfers and instruments cannot be triggered: choose one of a payment, a refund, a " +
+      "dispute or an endpoint",
   );
 }

@@ -12,6 +12,7 @@ export const CODES: Record<string, [status: number, type: string]> = {
   insufficient_funds: [402, "payment"],
   aml_blocked: [402, "payment"],
   authentication_failed: [402, "payment"],
+  authentication_required: [402, "payment"],
   provider_refused: [402, "payment"],
   balance_insufficient: [402, "payment"],
   test_key_required: [403, "permission"],
