@@ -11,7 +11,11 @@ export async function git(cwd: string, args: readonly string[]): Promise<string>
 /** Returns the commit of a repository, and whether files differ from it; `unknown` outside of one. */
 export async function readCommit(root: string): Promise<string> {
   try {
-    const changes = await git(root, ["status", "--porcelain", "--untracked-files=no"]);
+    const changes = await git(root, [
+      ...["status", "--porcelain", "--untracked-files=no"],
+      // Reports of runs name the commit that ran.
+      ...["--", ".", ":!*/last_run*"],
+    ]);
     const commit = await git(root, ["rev-parse", "--short", "HEAD"]);
     return commit.trim() + (changes === "" ? "" : " with changes");
   } catch {
