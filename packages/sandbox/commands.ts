@@ -6,6 +6,8 @@ import { completionCommand } from "./commands/completion.ts";
 import { ENDPOINTS_LIST } from "./commands/endpoints_list.ts";
 import { EVENTS_LIST } from "./commands/events_list.ts";
 import { EVENTS_RESEND } from "./commands/events_resend.ts";
+import { INSTRUMENTS_END } from "./commands/instruments_end.ts";
+import { INSTRUMENTS_LIST } from "./commands/instruments_list.ts";
 import { LISTEN } from "./commands/listen.ts";
 import { LOGS_TAIL } from "./commands/logs_tail.ts";
 import { MCP } from "./commands/mcp.ts";
@@ -33,6 +35,8 @@ export const COMMANDS: readonly Command[] = [
   PAYMENTS_CANCEL,
   PAYMENTS_GET,
   PAYMENTS_LIST,
+  INSTRUMENTS_LIST,
+  INSTRUMENTS_END,
   EVENTS_LIST,
   EVENTS_RESEND,
   ENDPOINTS_LIST,

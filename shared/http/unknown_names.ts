@@ -21,7 +21,10 @@ const MAX_COMPARED = 40;
 const NOTHING = "this service has nothing like it: remove it";
 const LATER = 'send "capture": "manual" to take the money later, or remove it';
 const TOKEN = 'send "card": {"token": "pm_…"}, or remove it';
-const SAVED = "this service saves no instruments for later payments: remove it";
+const SAVED = 'send "instrument": "ins_…" for a saved one, "card": {"token"} else, or remove it';
+const SAVE = 'send "save": "off_session" or "on_session" to save it, or remove it';
+const CUSTOMER = 'send it as "customer.id", in "customer": {"id": …}, or remove it';
+const ABSENT = 'send "off_session": true with an "instrument" if the payer is absent, or remove it';
 
 /**
  * Names of other APIs that are no misspelling of ours: our name, their names without case and
@@ -32,10 +35,11 @@ export const OTHER_NAMES: readonly [ours: string, theirs: string, advice?: strin
   ["", "idempotencykey xidempotencykey", 'send it as the header "Idempotency-Key"'],
   ["capture", "confirm confirmationmethod", "creating a payment confirms it: remove it"],
   ["capture", "capturemethod capturemode capturedelay capturedelayhours", LATER],
-  ["card", "paymentmethod paymentmethodid paymentmethoddata source storedpaymentmethodid", TOKEN],
-  ["card", "setupfutureusage storepaymentmethod savepaymentmethod enablerecurring", SAVED],
-  ["card", "offsession shopperinteraction recurringprocessingmodel sequencetype", SAVED],
-  ["customer", "shopperreference", 'send "customer": {"id"}, or remove it'],
+  ["card", "paymentmethod paymentmethoddata source", TOKEN],
+  ["instrument", "paymentmethodid storedpaymentmethodid", SAVED],
+  ["save", "setupfutureusage storepaymentmethod savepaymentmethod enablerecurring", SAVE],
+  ["off_session", "shopperinteraction recurringprocessingmodel sequencetype", ABSENT],
+  ["customer", "shopperreference customerid", CUSTOMER],
   ["method_kind", "paymentmethodtypes method"],
   ["return_url", "redirecturl successurl shopperreturnurl"],
   ["return_url", "webhookurl notificationurl", "send the URL to POST /v1/webhook_endpoints"],

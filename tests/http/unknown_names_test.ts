@@ -52,11 +52,21 @@ const CASES: [schema: z.ZodType, sent: Record<string, unknown>, param: string, s
   [CreatePaymentBody, { captureDelayHours: 0 }, "captureDelayHours", LATER],
   [CreatePaymentBody, { confirm: true }, "confirm", "creating a payment confirms it: remove it"],
   [CreatePaymentBody, { payment_method: "pm_1" }, "payment_method", '"card": {"token": "pm_…"}'],
-  [CreatePaymentBody, { payment_method_id: "pm_1" }, "payment_method_id", '"token": "pm_…"'],
-  [CreatePaymentBody, { setup_future_usage: "x" }, "setup_future_usage", "saves no instruments"],
-  [CreatePaymentBody, { storePaymentMethod: 1 }, "storePaymentMethod", "saves no instruments"],
-  [CreatePaymentBody, { recurringProcessingModel: "x" }, "recurringProcessingModel", "saves no"],
-  [CreatePaymentBody, { customerId: "u1" }, "customerId", '"customer": {"id": …}'],
+  ...([
+    ["setup_future_usage save_payment_method store_payment_method", '"save": "off_session"'],
+    ["storePaymentMethod enable_recurring setupFutureUsage", '"save": "off_session"'],
+    ["shopper_interaction recurring_processing_model sequenceType", '"off_session": true'],
+    ["shopperInteraction recurringProcessingModel offSession", '"off_session"'],
+    ["payment_method_id stored_payment_method_id", '"instrument": "ins_…"'],
+    ["shopper_reference shopperReference customerId", '"customer": {"id": …}'],
+  ] as const).flatMap(([names, says]) =>
+    names.split(" ").map((name): typeof CASES[number] => [
+      CreatePaymentBody,
+      { [name]: "x" },
+      name,
+      says,
+    ])
+  ),
   [CreatePaymentBody, { email: "a@b.example" }, "email", 'send "customer": {"email": …}'],
   [CreatePaymentBody, { "card[number]": "1" }, "card[number]", 'send "card": {"number": …}'],
   [CreatePaymentBody, { card_number: "4242424242424242" }, "card_number", '"card": {"number": …}'],

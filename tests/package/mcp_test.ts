@@ -134,6 +134,18 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     const unknown = await refused("make_payment", order);
     assert.equal(unknown.error.code, "invalid_arguments");
 
+    const customer = { id: "u1", email: "ada@example.com" };
+    const saved = await use("create_payment", { ...order, customer, save: "off_session" });
+    const { instrument_id } = saved;
+    const by_instrument = { amount: 500, currency: "EUR", instrument: instrument_id };
+    const charge = await use("create_payment", { ...by_instrument, off_session: true });
+    assert.deepEqual([charge.status, charge.off_session], ["completed", true]);
+    const kept = await use("list_instruments", { customer_id: "u1", status: "active" });
+    assert.deepEqual(kept.data.map((one: { id: string }) => one.id), [instrument_id]);
+    assert.equal((await use("end_instrument", { id: instrument_id })).ended_reason, "deleted");
+    const over = await refused("create_payment", by_instrument);
+    assert.equal(over.error.current_status, "ended");
+
     const pending = await use("create_payment", { ...order, settlement: "manual" });
     const late = await use("refund_payment", { id: pending.id });
     const failed = await use("advance_refund", { id: late.id, to: "failed" });

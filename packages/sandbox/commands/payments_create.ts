@@ -4,6 +4,7 @@ import {
   ApiError,
   type CaptureMethod,
   type CreatePaymentInput,
+  type InstrumentUsage,
   type Outcome,
   type Payment,
 } from "../../client/mod.ts";
@@ -27,14 +28,15 @@ import { openChange } from "../service_access.ts";
 /** The card that is always approved. */
 const CARD = "4242424242424242";
 const CVC = "123";
+/** Options that say how the payer pays. Without any of them it is `CARD`. */
+const METHODS = ["card", "iban", "wallet", "instrument", "outcome"] as const;
 /** Test cards take any expiry in the future. */
 const YEARS_AHEAD = 5;
 
 /** The fields of a create without an option. */
 type WithoutOption =
   | ("amount_minor" | "capability" | "method_kind" | "payer")
-  | ("mandate" | "description" | "metadata" | "return_url" | "settlement")
-  | ("save" | "instrument" | "off_session");
+  | ("description" | "metadata" | "settlement");
 
 export const PAYMENTS_CREATE: Command = {
   name: "payments create",
@@ -45,6 +47,10 @@ export const PAYMENTS_CREATE: Command = {
     card: { type: "string", value: "NUMBER", help: "number of a test card" },
     iban: { type: "string", value: "IBAN", help: "pay from a bank account" },
     wallet: { type: "string", value: "ADDRESS", help: "pay from a wallet" },
+    instrument: { type: "string", value: "ID", help: "pay with this saved one, ins_…" },
+    "off-session": { type: "boolean", help: "the payer of --instrument is not present" },
+    save: { type: "string", value: "USAGE", help: "save it: on_session or off_session" },
+    "mandate-signed-at": { type: "string", value: "DATE", help: "of the mandate to --save --iban" },
     outcome: {
       type: "string",
       value: "OUTCOME",
@@ -52,6 +58,8 @@ export const PAYMENTS_CREATE: Command = {
     },
     capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
     email: { type: "string", value: "ADDRESS", help: "of the customer" },
+    "customer-id": { type: "string", value: "ID", help: "your own id of the customer" },
+    "return-url": { type: "string", value: "URL", help: "where the payer comes back" },
     reference: { type: "string", value: "TEXT", help: "your own reference" },
     ...CHANGE_OPTIONS,
     ...JSON_OPTION,
@@ -61,6 +69,8 @@ export const PAYMENTS_CREATE: Command = {
     "payments create --amount 1999",
     'payments create --amount 1999 --card "4000 0000 0000 9995"',
     "payments create --amount 4200 --currency USD --outcome refunded --json",
+    "payments create --amount 1999 --save off_session --customer-id u1 --email ada@example.com",
+    "payments create --amount 1999 --instrument ins_1m7wvb3bsdsgqhzksxxwbk1970 --off-session",
   ],
   async run(values, args, surroundings) {
     refuseArguments(args);
@@ -83,12 +93,14 @@ export const PAYMENTS_CREATE: Command = {
 };
 
 function readInput(values: Values): CreatePaymentInput {
-  const amount = wholeNumberOf(values, "amount", 1);
+  const save = textOf(values, "save");
+  // Only a payment that saves can be of 0.
+  const amount = wholeNumberOf(values, "amount", save === undefined ? 1 : 0);
   if (amount === undefined) throw new UsageError("--amount is missing: 1999 is 19.99 EUR");
-  const [card, iban, wallet] = ["card", "iban", "wallet"].map((name) => textOf(values, name));
-  const outcome = textOf(values, "outcome");
-  const email = textOf(values, "email");
-  const is_other = iban !== undefined || wallet !== undefined || outcome !== undefined;
+  const [card, iban, wallet, instrument, outcome] = METHODS.map((name) => textOf(values, name));
+  const [id, email] = [textOf(values, "customer-id"), textOf(values, "email")];
+  const signed_at = textOf(values, "mandate-signed-at");
+  const is_other = METHODS.some((name) => textOf(values, name) !== undefined);
   const number = card ?? (is_other ? undefined : CARD);
   // The API checks every value and names the field at fault.
   return {
@@ -97,10 +109,17 @@ function readInput(values: Values): CreatePaymentInput {
     card: number === undefined ? undefined : testCard(number),
     iban,
     wallet,
+    instrument,
+    off_session: values["off-session"] === true ? true : undefined,
+    save: save as InstrumentUsage | undefined,
+    mandate: signed_at === undefined ? undefined : { signed_at },
     outcome: outcome as Outcome | undefined,
     capture: textOf(values, "capture") as CaptureMethod | undefined,
-    customer: email === undefined ? undefined : { email },
+    customer: id === undefined && email === undefined
+      ? undefined
+      : { id, email } as CreatePaymentInput["customer"],
     reference: textOf(values, "reference"),
+    return_url: textOf(values, "return-url"),
   } satisfies Record<Exclude<keyof CreatePaymentBody, WithoutOption>, unknown>;
 }
 

@@ -10,7 +10,7 @@ import { SetClockBody } from "../../../shared/schema/clock.ts";
 import { ERROR_CODES } from "../../../shared/schema/error.ts";
 import { CreateFaultBody } from "../../../shared/schema/fault.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../../../shared/schema/limits.ts";
-import { cursor, ListPaymentsQuery } from "../../../shared/schema/list.ts";
+import { cursor, ListInstrumentsQuery, ListPaymentsQuery } from "../../../shared/schema/list.ts";
 import { CreatePaymentBody } from "../../../shared/schema/payment.ts";
 import { AdvancePaymentBody } from "../../../shared/schema/payment_advance.ts";
 import { AdvanceRefundBody, CreateRefundBody } from "../../../shared/schema/refund.ts";
@@ -73,7 +73,8 @@ export const TOOLS: readonly Tool[] = [
     title: "Create a payment",
     description: "Makes a payment. A decline is an error with status 402 and the stored payment. " +
       "Send card, iban or wallet with a test value, or force a result with outcome; without any " +
-      `of them the payment is pending. Test values: ${test_values}.`,
+      "of them the payment is pending. save keeps the card or IBAN for payments with instrument. " +
+      `Test values: ${test_values}.`,
     effect: "change",
     input: {
       // Other names of fields, and the rail, which follows from the instrument.
@@ -139,6 +140,25 @@ export const TOOLS: readonly Tool[] = [
     input: { id: payment, [HEADER]: header },
     run: ({ id, [HEADER]: idempotencyKey }, { client, signal }) =>
       client.payments.cancel(id, { idempotencyKey, signal }),
+  }),
+  tool({
+    name: "list_instruments",
+    title: "List instruments",
+    description: "Returns a page of the cards and SEPA mandates that payments with save have " +
+      "kept, newest first. create_payment takes an active one as instrument.",
+    effect: "read",
+    input: { ...ListInstrumentsQuery.shape, limit },
+    run: ({ limit, ...filters }, { client, signal }) =>
+      fittingPage(limit, (limit) => client.instruments.list({ ...filters, limit }, { signal })),
+  }),
+  tool({
+    name: "end_instrument",
+    title: "End an instrument",
+    description: "Ends a saved card or mandate: no later payment can use it.",
+    effect: "destroy",
+    input: { id: id("ins_").describe("Id of the instrument"), [HEADER]: header },
+    run: ({ id, [HEADER]: idempotencyKey }, { client, signal }) =>
+      client.instruments.end(id, { idempotencyKey, signal }),
   }),
   tool({
     name: "advance_payment",
