@@ -3030,6 +3030,10 @@ returns text language sql immutable as $$
       ' return_url:text capture:text capture_before:timestamptz settlement:text failure_code:text'
       ' failure_message:text advice:text return_code:text livemode:boolean sequence created_at'
       ' updated_at completed_at:timestamptz cancelled_at:timestamptz'
+    when 'instruments' then
+      'id object:text status customer:jsonb method_kind method:jsonb usage mandate:jsonb is_kept'
+      ' payment_id ended_reason last_used_at livemode:boolean sequence created_at updated_at'
+      ' ended_at'
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'
@@ -3065,25 +3069,37 @@ returns text language sql immutable as $$
   ) c
 $$;
 
+create or replace function pay_internal.exposed_body(p_kind text)
+returns text language sql immutable as $$
+  select case p_kind when 'instruments' then ', json_build_object(
+    ''object'', ''instrument'',
+    ''customer'', case when t.customer_id is not null or t.email is not null or t.name is not null
+      then json_build_object(''id'', t.customer_id, ''email'', t.email, ''name'', t.name) end,
+    ''method'', t.method::json,
+    ''mandate'', case when t.mandate_id is not null
+      then json_build_object(''id'', t.mandate_id, ''signed_at'', t.signed_at) end,
+    ''livemode'', (select e.livemode from pay.environments e))::text as body' else '' end
+$$;
+
 create or replace function pay_internal.exposed_view(p_kind text)
 returns text language sql immutable as $$
   select format(
     'create view payments.%1$I as
      select %2$s from (
-       select t.*, name ''service_role'' as reader from pay.%1$I t %3$s
+       select t.*, name ''service_role'' as reader%4$s from pay.%1$I t %3$s
      ) t
      where t.environment_id = (select e.id from pay.environments e) and t.reader = current_user',
     p_kind, pay_internal.exposed_list(p_kind),
-    case p_kind
-      when 'transfers' then ''
-      when 'payments' then
-        'union all select t.*, ''authenticated'' from pay.payments t
-         where t.customer_id = (select auth.uid())::text'
+    case
+      when p_kind = 'transfers' then ''
+      when p_kind in ('payments', 'instruments') then format(
+        'union all select t.*, ''authenticated''%s from pay.%I t
+         where t.customer_id = (select auth.uid())::text', pay_internal.exposed_body(p_kind), p_kind)
       else format(
         'union all select t.*, ''authenticated'' from pay.payments p
          join pay.%I t on t.payment_id = p.id and t.environment_id = p.environment_id
          where p.customer_id = (select auth.uid())::text', p_kind)
-    end
+    end, pay_internal.exposed_body(p_kind)
   )
 $$;
 
@@ -3095,11 +3111,15 @@ begin
   execute format(
     'create policy environments_exposed on pay.environments for select to pay_reader
      using (public_id = %L and retired_at is null)', p_public_id);
-  create policy payments_exposed on pay.payments for select to pay_reader using (
-    coalesce(environment_id = (select e.id from pay.environments e), false)
-    and ((select current_user = 'service_role')
-      or (select current_user = 'authenticated') and customer_id = (select auth.uid())::text)
-  );
+  foreach v_table in array array['payments', 'instruments'] loop
+    execute format(
+      'create policy %I on pay.%I for select to pay_reader using (
+         coalesce(environment_id = (select e.id from pay.environments e), false)
+         and ((select current_user = ''service_role'')
+           or (select current_user = ''authenticated'')
+             and customer_id = (select auth.uid())::text)
+       )', v_table || '_exposed', v_table);
+  end loop;
   foreach v_table in array array['refunds', 'disputes'] loop
     execute format(
       'create policy %1$I on pay.%2$I for select to pay_reader using (
@@ -3114,8 +3134,8 @@ begin
     coalesce(environment_id = (select e.id from pay.environments e), false)
     and (select current_user = 'service_role')
   );
-  grant select on pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
-    to pay_reader;
+  grant select on pay.environments, pay.payments, pay.instruments, pay.refunds, pay.disputes,
+    pay.transfers to pay_reader;
 end $$;
 
 create or replace function pay_internal.broadcast_payment()
@@ -3171,8 +3191,8 @@ declare
 begin
   loop
     begin
-      lock table pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
-        in access exclusive mode;
+      lock table pay.environments, pay.payments, pay.instruments, pay.refunds, pay.disputes,
+        pay.transfers in access exclusive mode;
       if to_regclass('realtime.messages') is not null then
         if has_table_privilege('realtime.messages', 'update') then
           lock table only realtime.messages in access exclusive mode;
@@ -3218,7 +3238,7 @@ begin
   create schema payments authorization pay_reader;
   execute format('comment on schema payments is %L', format(
     'The payments of %s (%s): made by pay.expose, taken away by pay.unexpose.', account, mode));
-  foreach v_kind in array array['payments', 'refunds', 'disputes', 'transfers'] loop
+  foreach v_kind in array array['payments', 'instruments', 'refunds', 'disputes', 'transfers'] loop
     execute pay_internal.exposed_view(v_kind);
     execute format('alter view payments.%I owner to pay_reader', v_kind);
     execute format('grant select on payments.%I to service_role, authenticated', v_kind);
@@ -3240,15 +3260,17 @@ begin
   execute format('grant pay_owner, pay_reader to %I', current_user);
   perform pay_internal.lock_exposed();
   drop trigger if exists payments_broadcast on pay.payments;
-  foreach v_table in array array['payments', 'refunds', 'disputes', 'transfers', 'environments']
-  loop
+  foreach v_table in array array[
+    'payments', 'instruments', 'refunds', 'disputes', 'transfers', 'environments'
+  ] loop
     execute format('drop policy if exists %I on pay.%I', v_table || '_exposed', v_table);
     execute format('revoke all on pay.%I from pay_reader', v_table);
   end loop;
   if exists (
     select from pg_namespace n where n.nspname = 'payments' and n.nspowner = 'pay_reader'::regrole
   ) then
-    drop view payments.payments, payments.refunds, payments.disputes, payments.transfers;
+    drop view payments.payments, payments.instruments, payments.refunds, payments.disputes,
+      payments.transfers;
     drop procedure if exists payments.broadcast(text, jsonb);
     drop schema payments;
   end if;

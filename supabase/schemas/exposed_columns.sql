@@ -14,6 +14,10 @@ returns text language sql immutable as $$
       ' return_url:text capture:text capture_before:timestamptz settlement:text failure_code:text'
       ' failure_message:text advice:text return_code:text livemode:boolean sequence created_at'
       ' updated_at completed_at:timestamptz cancelled_at:timestamptz'
+    when 'instruments' then
+      'id object:text status customer:jsonb method_kind method:jsonb usage mandate:jsonb is_kept'
+      ' payment_id ended_reason last_used_at livemode:boolean sequence created_at updated_at'
+      ' ended_at'
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'

@@ -1,9 +1,9 @@
 -- Purpose: shows the payments of one environment to the users of a Supabase project (ADR 0025).
 --
--- pay.expose makes the schema payments with a view of payments, refunds, disputes and transfers.
--- Supabase's role service_role reads all rows of the environment. A signed-in user (authenticated)
--- reads those whose customer.id is the text of auth.uid(); a transfer has no customer. Nobody else
--- reads anything. Where realtime.send exists, each change of a payment with a customer id is also
+-- pay.expose makes the schema payments with a view of payments, instruments, refunds, disputes and
+-- transfers. Supabase's role service_role reads all rows of the environment. A signed-in user
+-- (authenticated) reads those whose customer.id is the text of auth.uid(); a transfer has no
+-- customer. Nobody else reads anything. Where realtime.send exists, each change of a payment with a customer id is also
 -- sent to the private channel payments:<customer id>. A database has one exposure at most.
 --
 -- The guard is in policies, which pay.expose makes for pay_reader, the owner of the views. This
@@ -36,36 +36,50 @@ returns text language sql immutable as $$
   ) c
 $$;
 
+-- The members of an instrument that are no column of its row, as a further item of a select list:
+-- the columns of the other kinds come from the body of the row.
+create or replace function pay_internal.exposed_body(p_kind text)
+returns text language sql immutable as $$
+  select case p_kind when 'instruments' then ', json_build_object(
+    ''object'', ''instrument'',
+    ''customer'', case when t.customer_id is not null or t.email is not null or t.name is not null
+      then json_build_object(''id'', t.customer_id, ''email'', t.email, ''name'', t.name) end,
+    ''method'', t.method::json,
+    ''mandate'', case when t.mandate_id is not null
+      then json_build_object(''id'', t.mandate_id, ''signed_at'', t.signed_at) end,
+    ''livemode'', (select e.livemode from pay.environments e))::text as body' else '' end
+$$;
+
 -- The statement that makes the view of a kind. Its rows are the union of a part for each role, of
 -- which PostgreSQL runs only the one of the caller. service_role reads by the primary key. A user
--- begins at its payments, by the index payments_customer. A single part could not use this index,
--- because its condition would be "service_role, or the customer". The view repeats the condition on
--- the environment: PostgreSQL does not see in the policy of a part that it is constant, and would
--- sort all rows for the newest ones.
+-- begins at its payments or instruments, by the index of their customers. A single part could not
+-- use this index, because its condition would be "service_role, or the customer". The view repeats
+-- the condition on the environment: PostgreSQL does not see in the policy of a part that it is
+-- constant, and would sort all rows for the newest ones.
 create or replace function pay_internal.exposed_view(p_kind text)
 returns text language sql immutable as $$
   select format(
     'create view payments.%1$I as
      select %2$s from (
-       select t.*, name ''service_role'' as reader from pay.%1$I t %3$s
+       select t.*, name ''service_role'' as reader%4$s from pay.%1$I t %3$s
      ) t
      where t.environment_id = (select e.id from pay.environments e) and t.reader = current_user',
     p_kind, pay_internal.exposed_list(p_kind),
-    case p_kind
-      when 'transfers' then ''
-      when 'payments' then
-        'union all select t.*, ''authenticated'' from pay.payments t
-         where t.customer_id = (select auth.uid())::text'
+    case
+      when p_kind = 'transfers' then ''
+      when p_kind in ('payments', 'instruments') then format(
+        'union all select t.*, ''authenticated''%s from pay.%I t
+         where t.customer_id = (select auth.uid())::text', pay_internal.exposed_body(p_kind), p_kind)
       else format(
         'union all select t.*, ''authenticated'' from pay.payments p
          join pay.%I t on t.payment_id = p.id and t.environment_id = p.environment_id
          where p.customer_id = (select auth.uid())::text', p_kind)
-    end
+    end, pay_internal.exposed_body(p_kind)
   )
 $$;
 
 -- Lets pay_reader read the environment with a public id: all of it for service_role, and for a
--- signed-in user its payments, with their refunds and disputes. The policies of the other tables
+-- signed-in user its instruments and payments, with their refunds and disputes. The policies of the other tables
 -- read pay.environments and pay.payments through the policies of these. Two details are for the
 -- planner. With coalesce() it does not count the condition on the environment twice, here and in
 -- the view. The payment of a refund is a scalar subquery, because exists() can become a hash of all
@@ -78,11 +92,15 @@ begin
   execute format(
     'create policy environments_exposed on pay.environments for select to pay_reader
      using (public_id = %L and retired_at is null)', p_public_id);
-  create policy payments_exposed on pay.payments for select to pay_reader using (
-    coalesce(environment_id = (select e.id from pay.environments e), false)
-    and ((select current_user = 'service_role')
-      or (select current_user = 'authenticated') and customer_id = (select auth.uid())::text)
-  );
+  foreach v_table in array array['payments', 'instruments'] loop
+    execute format(
+      'create policy %I on pay.%I for select to pay_reader using (
+         coalesce(environment_id = (select e.id from pay.environments e), false)
+         and ((select current_user = ''service_role'')
+           or (select current_user = ''authenticated'')
+             and customer_id = (select auth.uid())::text)
+       )', v_table || '_exposed', v_table);
+  end loop;
   foreach v_table in array array['refunds', 'disputes'] loop
     execute format(
       'create policy %1$I on pay.%2$I for select to pay_reader using (
@@ -97,8 +115,8 @@ begin
     coalesce(environment_id = (select e.id from pay.environments e), false)
     and (select current_user = 'service_role')
   );
-  grant select on pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
-    to pay_reader;
+  grant select on pay.environments, pay.payments, pay.instruments, pay.refunds, pay.disputes,
+    pay.transfers to pay_reader;
 end $$;
 
 -- Sends a change of an exposed payment to the channel of its customer. A change of a refund or a
@@ -164,8 +182,8 @@ declare
 begin
   loop
     begin
-      lock table pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
-        in access exclusive mode;
+      lock table pay.environments, pay.payments, pay.instruments, pay.refunds, pay.disputes,
+        pay.transfers in access exclusive mode;
       if to_regclass('realtime.messages') is not null then
         if has_table_privilege('realtime.messages', 'update') then
           lock table only realtime.messages in access exclusive mode;
@@ -219,7 +237,7 @@ begin
   create schema payments authorization pay_reader;
   execute format('comment on schema payments is %L', format(
     'The payments of %s (%s): made by pay.expose, taken away by pay.unexpose.', account, mode));
-  foreach v_kind in array array['payments', 'refunds', 'disputes', 'transfers'] loop
+  foreach v_kind in array array['payments', 'instruments', 'refunds', 'disputes', 'transfers'] loop
     execute pay_internal.exposed_view(v_kind);
     execute format('alter view payments.%I owner to pay_reader', v_kind);
     execute format('grant select on payments.%I to service_role, authenticated', v_kind);
@@ -243,15 +261,17 @@ begin
   execute format('grant pay_owner, pay_reader to %I', current_user);
   perform pay_internal.lock_exposed();
   drop trigger if exists payments_broadcast on pay.payments;
-  foreach v_table in array array['payments', 'refunds', 'disputes', 'transfers', 'environments']
-  loop
+  foreach v_table in array array[
+    'payments', 'instruments', 'refunds', 'disputes', 'transfers', 'environments'
+  ] loop
     execute format('drop policy if exists %I on pay.%I', v_table || '_exposed', v_table);
     execute format('revoke all on pay.%I from pay_reader', v_table);
   end loop;
   if exists (
     select from pg_namespace n where n.nspname = 'payments' and n.nspowner = 'pay_reader'::regrole
   ) then
-    drop view payments.payments, payments.refunds, payments.disputes, payments.transfers;
+    drop view payments.payments, payments.instruments, payments.refunds, payments.disputes,
+      payments.transfers;
     drop procedure if exists payments.broadcast(text, jsonb);
     drop schema payments;
   end if;

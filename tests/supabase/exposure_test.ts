@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { testWith } from "../support/common/programs.ts";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
+import { Instrument } from "../../shared/schema/instrument.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
@@ -21,11 +22,13 @@ import { hasVersion, VERSIONS } from "../support/supabase/supabase_server.ts";
 
 const ADA = "00000000-0000-4000-8000-0000000000ad";
 const BOB = "00000000-0000-4000-8000-0000000000b0";
-const VIEWS = ["payments", "refunds", "disputes", "transfers"] as const;
+const VIEWS = ["payments", "instruments", "refunds", "disputes", "transfers"] as const;
 const EXPOSE = "select pay.expose(account => 'acme', mode => 'test') as id";
 const ROWS = Number(Deno.env.get("EXPOSED_ROWS") ?? 20_000);
 
 const customer = (id: string) => ({ customer: { id, email: "ada@example.com", name: "Ada" } });
+/** A payment by card that saves the card. */
+const SAVED = { outcome: undefined, card: { token: "pm_card_visa" }, save: "off_session" };
 const idsOf = (rows: Row[]) => rows.map(({ id }) => id).sort();
 
 for (const version of VERSIONS) {
@@ -118,18 +121,27 @@ interface Made {
   wire: Record<typeof VIEWS[number], Row>;
   ada: string[];
   others: string[];
+  /** The instruments of Ada. */
+  instruments: string[];
 }
 
 async function makePayments({ pay, call, admin }: ExposedProject): Promise<Made> {
   const PAYMENTS = "api-v1-payments/v1/payments";
-  const refunded = await pay({ ...customer(ADA), metadata: { note: "private" }, reference: "o-1" });
+  const refunded = await pay({
+    ...{ ...customer(ADA), ...SAVED },
+    ...{ metadata: { note: "private" }, reference: "o-1" },
+  });
   const refund = await call(`${PAYMENTS}/${refunded.id}/refund`, { amount: 300 });
   const disputed = await pay({ ...customer(ADA), outcome: "chargeback" });
   const waiting = await pay({ ...customer(ADA), outcome: "pending" });
+  const mandate = await pay({
+    ...{ ...customer(ADA), ...SAVED, card: undefined, amount: 0 },
+    ...{ iban: "DE89 3704 0044 0532 0130 00", mandate: { signed_at: "2026-01-31" } },
+  });
   const others = [];
   // Each looks like the id of Ada, but is another text.
   for (const id of [BOB, ADA.toUpperCase(), `${ADA} `, ` ${ADA}`, `{${ADA}}`, `${ADA}x`]) {
-    others.push((await pay(customer(id))).id);
+    others.push((await pay({ ...customer(id), ...SAVED })).id);
   }
   others.push((await pay()).id, (await pay({ payer: { email: "ada@example.com" } })).id);
   const of_bob = await call(`${PAYMENTS}/${others[0]}/refund`, {});
@@ -144,22 +156,32 @@ async function makePayments({ pay, call, admin }: ExposedProject): Promise<Made>
   await admin`insert into pay.payments select (jsonb_populate_record(p, jsonb_build_object(
     'environment_id', ${ENVIRONMENTS.live.id}::text, 'id', 'pay_' || repeat('z', 26)))).*
     from pay.payments p where p.id = ${waiting.id}`;
-  const [{ body: payment }, { body: dispute }] = await admin`
+  const [{ body: payment }, { body: dispute }, { body: instrument }] = await admin`
     select body from pay.payments where id = ${refunded.id}
-    union all select body from pay.disputes where payment_id = ${disputed.id}` as Row;
+    union all select body from pay.disputes where payment_id = ${disputed.id}
+    union all select pay_internal.instrument_body(i) from pay.instruments i
+      where id = ${mandate.instrument_id}` as Row;
   return {
     wire: {
       payments: JSON.parse(payment),
+      instruments: JSON.parse(instrument),
       refunds: refund,
       disputes: JSON.parse(dispute),
       transfers: transfer,
     },
-    ada: [refunded.id, disputed.id, waiting.id].sort(),
+    ada: [refunded.id, disputed.id, waiting.id, mandate.id].sort(),
     others: others.sort(),
+    instruments: [refunded.instrument_id, mandate.instrument_id].sort(),
   };
 }
 
-const MEMBERS = { payments: Payment, refunds: Refund, disputes: Dispute, transfers: Transfer };
+const MEMBERS = {
+  payments: Payment,
+  instruments: Instrument,
+  refunds: Refund,
+  disputes: Dispute,
+  transfers: Transfer,
+};
 
 async function assertWire({ as, admin }: ExposedProject, { wire, ada, others }: Made) {
   for (const view of VIEWS) {
@@ -186,13 +208,16 @@ async function assertWire({ as, admin }: ExposedProject, { wire, ada, others }: 
   assert.deepEqual(with_sub, all);
 }
 
-async function assertOwn({ as }: ExposedProject, { wire, ada, others }: Made) {
+async function assertOwn({ as }: ExposedProject, { wire, ada, others, instruments }: Made) {
   const read = (sub: string | null, what: string) => as("authenticated", sub, `select ${what}`);
   const own = await read(ADA, "id, customer ->> 'id' as customer_id from payments.payments");
   assert.deepEqual(idsOf(own), ada);
   assert.ok(own.every(({ customer_id }) => customer_id === ADA));
   assert.deepEqual(idsOf(await read(ADA, "id from payments.refunds")), [wire.refunds.id]);
   assert.deepEqual(idsOf(await read(ADA, "id from payments.disputes")), [wire.disputes.id]);
+  assert.deepEqual(idsOf(await read(ADA, "id from payments.instruments")), instruments);
+  const of_bob = await read(BOB, "customer ->> 'id' as customer_id from payments.instruments");
+  assert.deepEqual(of_bob, [{ customer_id: BOB }]);
   assert.equal((await read(BOB, "id from payments.payments")).length, 1);
   assert.equal((await read(BOB, "id from payments.refunds")).length, 1);
   assert.equal((await read(BOB, "id from payments.disputes")).length, 0);
@@ -288,11 +313,11 @@ async function assertTight({ as, notices, admin }: ExposedProject) {
     `create or replace function pg_temp.leak(p_text text) returns boolean language plpgsql
       cost 0.0000001 as $$ begin raise notice 'saw %', p_text; return true; end $$;
       select id from payments.`;
-  for (const view of ["payments", "refunds", "disputes"]) {
+  for (const view of ["payments", "instruments", "refunds", "disputes"]) {
     await as("authenticated", ADA, `${leak}${view} v where pg_temp.leak(v::text)`);
   }
   const saw = notices.filter((text) => text.startsWith("saw "));
-  assert.equal(saw.length, own.length + 2);
+  assert.equal(saw.length, own.length + 4);
   assert.ok(saw.every((text) => !text.includes(BOB) && !text.includes("private")), saw.join("\n"));
   // An error that depends on another row's value.
   const [bobs] = await admin`select id from pay.payments where customer_id = ${BOB}`;
@@ -417,6 +442,11 @@ Deno.test(`the views read only their rows of ${ROWS} payments`, async (t) => {
       select environment_id, replace(id, 'pay_', 're_'), id, 1, 'EUR', now(), '${body}'
       from pay.payments where id like '%0'`,
   );
+  await admin`insert into pay.instruments (environment_id, id, status, customer_id, method_kind,
+      usage, is_kept, payment_id, touched_at, sequence, created_at, updated_at)
+    select environment_id, replace(id, 'pay_', 'ins_'), 'active', customer_id, 'card',
+      'off_session', true, id, now(), 1, now(), now()
+    from pay.payments where customer_id is not null`;
   await admin`vacuum analyze`;
   await deployer.unsafe(EXPOSE);
   const one = `'pay_${String(Math.floor(ROWS / 2) + 1).padStart(26, "0")}'`;
@@ -428,6 +458,8 @@ Deno.test(`the views read only their rows of ${ROWS} payments`, async (t) => {
       ["authenticated", "select * from payments.payments order by id desc limit 20", 150],
       ["authenticated", "select * from payments.payments order by created_at desc", 150],
       ["authenticated", `select * from payments.payments where id = ${one}`, 20],
+      ["authenticated", "select * from payments.instruments order by id desc limit 20", 150],
+      ["service_role", "select * from payments.instruments order by id desc limit 20", 40],
       ["authenticated", "select * from payments.refunds order by id desc limit 20", 600],
       ["authenticated", "select * from payments.disputes", 600],
       ["authenticated", "select count(*) from payments.payments", 150],

@@ -5,6 +5,7 @@
 
 import * as z from "zod";
 import { Dispute } from "../../shared/schema/dispute.ts";
+import { Instrument } from "../../shared/schema/instrument.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
@@ -22,6 +23,13 @@ const VIEWS: readonly [kind: string, resource: z.ZodObject, columns: string, own
     "id status amount_minor currency amount_refunded amount_refunding amount_disputed method_kind " +
     "reference sequence created_at updated_at",
     "metadata",
+  ],
+  [
+    "instruments",
+    Instrument,
+    "id status method_kind usage is_kept payment_id ended_reason last_used_at sequence created_at " +
+    "updated_at ended_at",
+    "",
   ],
   ["refunds", Refund, "id payment_id amount_minor currency status created_at", "metadata"],
   ["disputes", Dispute, "id payment_id amount_minor currency status created_at", "evidence"],

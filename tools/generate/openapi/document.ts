@@ -76,7 +76,7 @@ export async function buildDocument(examples?: Examples): Promise<Json> {
       },
     ],
     paths: built_paths,
-    webhooks: webhooks(),
+    webhooks: webhooks(components),
     components: {
       securitySchemes: {
         api_key: {

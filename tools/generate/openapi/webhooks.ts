@@ -3,12 +3,14 @@
 import {
   DISPUTE_EVENT_TYPES,
   ENDPOINT_EVENT_TYPES,
+  INSTRUMENT_EVENT_TYPES,
   PAYMENT_EVENT_TYPES,
   REFUND_EVENT_TYPES,
   TRANSFER_EVENT_TYPES,
 } from "../../../shared/core/vocabulary.ts";
 import {
   DisputeEvent,
+  InstrumentEvent,
   PaymentEvent,
   RefundEvent,
   TransferEvent,
@@ -25,6 +27,7 @@ const FAMILIES = [
   { types: REFUND_EVENT_TYPES, schema: RefundEvent, noun: "refund" },
   { types: DISPUTE_EVENT_TYPES, schema: DisputeEvent, noun: "dispute" },
   { types: TRANSFER_EVENT_TYPES, schema: TransferEvent, noun: "transfer" },
+  { types: INSTRUMENT_EVENT_TYPES, schema: InstrumentEvent, noun: "instrument" },
   { types: ENDPOINT_EVENT_TYPES, schema: WebhookEndpointEvent, noun: "webhook endpoint" },
 ] as const;
 
@@ -60,16 +63,21 @@ const PARAMETERS: readonly Json[] = Object.entries(HEADERS).map((
   [name, { description, pattern }],
 ) => ({ name, in: "header", required: true, description, schema: { type: "string", pattern } }));
 
-/** Returns all webhooks, by event type. */
-export function webhooks(): Record<string, Json> {
+/** Returns all webhooks, by event type, with those examples that the document has. */
+export function webhooks(recorded: Readonly<Record<string, unknown>>): Record<string, Json> {
   return Object.fromEntries(
     FAMILIES.flatMap(({ types, schema, noun }) =>
-      types.map((type) => [type, { post: describe(type, schemaRef(schema), noun) }])
+      types.map((type) => {
+        const example = eventExampleName(type);
+        const examples = example in recorded &&
+          { [type]: { $ref: `#/components/examples/${example}` } };
+        return [type, { post: describe(type, schemaRef(schema), noun, examples) }];
+      })
     ),
   );
 }
 
-function describe(type: string, schema: Json, noun: string): Json {
+function describe(type: string, schema: Json, noun: string, examples: Json | false): Json {
   return {
     operationId: `on${type.replace(/(?:^|[._])(\w)/g, (_, letter) => letter.toUpperCase())}`,
     tags: [WEBHOOKS_TAG],
@@ -80,10 +88,7 @@ function describe(type: string, schema: Json, noun: string): Json {
     requestBody: {
       required: true,
       content: {
-        "application/json": {
-          schema,
-          examples: { [type]: { $ref: `#/components/examples/${eventExampleName(type)}` } },
-        },
+        "application/json": { schema, ...(examples && { examples }) },
       },
     },
     responses: {
