@@ -3,8 +3,9 @@
 -- pay.expose makes the schema payments with a view of payments, instruments, refunds, disputes and
 -- transfers. Supabase's role service_role reads all rows of the environment. A signed-in user
 -- (authenticated) reads those whose customer.id is the text of auth.uid(); a transfer has no
--- customer. Nobody else reads anything. Where realtime.send exists, each change of a payment with a customer id is also
--- sent to the private channel payments:<customer id>. A database has one exposure at most.
+-- customer. Nobody else reads anything. Where realtime.send exists, each change of a payment with
+-- a customer id is also sent to the private channel payments:<customer id>. A database has one
+-- exposure at most.
 --
 -- The guard is in policies, which pay.expose makes for pay_reader, the owner of the views. This
 -- role is nobody's login and can read the tables only through them: they open the environment that

@@ -45,6 +45,7 @@ const SHELLS: (readonly [path: string, document: string])[][] = await Promise.al
   [
     ["README.md", "docs/tutorial.md"],
     ["docs/tutorials/a_month_in_a_second.md"],
+    ["docs/tutorials/a_year_of_renewals.md"],
     ["docs/tutorials/break_it_on_purpose.md"],
     ["docs/tutorials/the_same_bytes_every_run.md"],
     [PULL_REQUEST],

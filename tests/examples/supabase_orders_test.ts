@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { createClient } from "@supabase/supabase-js";
 import { until } from "../support/common/until.ts";
+import type { Instrument } from "../../shared/schema/instrument.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
 import type { Database } from "../../examples/supabase_orders/web/database.types.ts";
@@ -17,8 +18,10 @@ import { openSupabaseProject } from "../support/examples/supabase_project.ts";
 const ADA = "00000000-0000-4000-8000-0000000000ad";
 const BOB = "00000000-0000-4000-8000-0000000000b0";
 const TYPES = new URL("../../examples/supabase_orders/web/database.types.ts", import.meta.url);
-// The type check refuses types that lack a member of a payment.
-null! as Database["payments"]["Views"]["payments"]["Row"] satisfies Record<keyof Payment, unknown>;
+type Views = Database["payments"]["Views"];
+// The type check refuses types that lack a member of a payment or an instrument.
+null! as Views["payments"]["Row"] satisfies Record<keyof Payment, unknown>;
+null! as Views["instruments"]["Row"] satisfies Record<keyof Instrument, unknown>;
 
 interface Row {
   status: string;

@@ -23,6 +23,29 @@ export type Database = {
         ComputedFields: never;
         Relationships: [];
       };
+      "instruments": {
+        Row: {
+          "created_at": string | null;
+          "customer": Json | null;
+          "ended_at": string | null;
+          "ended_reason": string | null;
+          "id": string | null;
+          "is_kept": boolean | null;
+          "last_used_at": string | null;
+          "livemode": boolean | null;
+          "mandate": Json | null;
+          "method": Json | null;
+          "method_kind": string | null;
+          "object": string | null;
+          "payment_id": string | null;
+          "sequence": number | null;
+          "status": string | null;
+          "updated_at": string | null;
+          "usage": string | null;
+        };
+        ComputedFields: never;
+        Relationships: [];
+      };
       "payments": {
         Row: {
           "advice": string | null;
@@ -45,19 +68,19 @@ export type Database = {
           "failure_code": string | null;
           "failure_message": string | null;
           "id": string | null;
+          "instrument_id": string | null;
           "livemode": boolean | null;
           "metadata": Json | null;
           "method": Json | null;
           "method_kind": string | null;
           "next_action": Json | null;
           "object": string | null;
+          "off_session": boolean | null;
           "payer": Json | null;
           "reference": string | null;
           "return_code": string | null;
           "return_url": string | null;
           "sequence": number | null;
-          "instrument_id": string | null;
-          "off_session": boolean | null;
           "settlement": string | null;
           "status": string | null;
           "updated_at": string | null;

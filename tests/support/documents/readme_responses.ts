@@ -13,7 +13,7 @@ import type { ShellExample } from "./readme_document.ts";
 /** The values that differ from run to run. */
 const NAME = new RegExp(
   [
-    "(?<id>\\b(?:pay|re|dp|tr|evt|whe|whd|le|txn|key|req|env|pac)_[0-9a-z]{26}\\b)",
+    "(?<id>\\b(?:pay|re|dp|tr|evt|whe|whd|ins|le|txn|key|req|env|pac)_[0-9a-z]{26}\\b)",
     "(?<time>\\b\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)",
     "(?<page>http://127\\.0\\.0\\.1:\\d+/console/#/challenge/[0-9a-f]{48})",
     "(?<base_url>http://127\\.0\\.0\\.1:\\d+/functions/v1)",
