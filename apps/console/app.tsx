@@ -24,6 +24,8 @@ import { keepFocus } from "./data/focus.ts";
 import { HomePage } from "./pages/home_page.tsx";
 import { IdempotencyKeyPage } from "./pages/idempotency_key_page.tsx";
 import { type List, ListPage } from "./parts/list_page.tsx";
+import { INSTRUMENTS } from "./pages/instrument_list.tsx";
+import { InstrumentPage } from "./pages/instrument_page.tsx";
 import { Logo } from "./parts/page_parts.tsx";
 import { DISPUTES, LEDGER, PAYMENTS, REFUNDS, TRANSFERS } from "./pages/money_lists.tsx";
 import { Empty } from "./parts/notice.tsx";
@@ -54,9 +56,8 @@ import { TransferPage } from "./pages/transfer_page.tsx";
 const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS =
-  "home payments refunds disputes transfers balance events webhooks requests faults keys".split(
-    " ",
-  );
+  ("home payments instruments refunds disputes transfers balance events webhooks requests faults " +
+    "keys").split(" ");
 
 /**
  * The console: the page for the key, or the frame if there is a session. The payer's page of 3-D
@@ -192,6 +193,7 @@ function Frame() {
 // deno-lint-ignore no-explicit-any
 const LISTS: readonly List<any>[] = [
   PAYMENTS,
+  INSTRUMENTS,
   REFUNDS,
   DISPUTES,
   TRANSFERS,
@@ -216,6 +218,7 @@ const ITEM_PAGES: Readonly<
   Record<string, FunctionComponent<{ id: string; query: Route["query"] }>>
 > = {
   payments: PaymentPage,
+  instruments: InstrumentPage,
   transfers: TransferPage,
   events: EventPage,
   webhooks: EndpointPage,

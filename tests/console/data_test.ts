@@ -14,7 +14,7 @@ import {
 } from "../../packages/client/mod.ts";
 import { attemptsOf, bucketsOf, healthOf } from "../../apps/console/data/attempts.ts";
 import { failureOf } from "../../apps/console/data/failure.ts";
-import { createBody, FIRST_DRAFT, type Instrument } from "../../apps/console/forms/create_body.ts";
+import { createBody, FIRST_DRAFT, type Method } from "../../apps/console/forms/create_body.ts";
 import { formatMinor, parseAmount, plainMinor } from "../../apps/console/data/money.ts";
 import { retryKey } from "../../apps/console/data/retry_key.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../apps/console/data/session.ts";
@@ -40,6 +40,8 @@ const EVENTS: [type: EventType, note: string | null, tone: string][] = [
   ["dispute.won", null, "good"],
   ["dispute.lost", null, "bad"],
   ["transfer.failed", null, "bad"],
+  ["instrument.updated", "Renewed by the card network", "neutral"],
+  ["instrument.ended", "No payment can use it any more", "neutral"],
   ["webhook_endpoint.disabled", null, "bad"],
   ["ping", null, "neutral"],
 ];
@@ -317,10 +319,10 @@ Deno.test("bucketsOf() counts each attempt once, the first and the last at the e
 Deno.test("createBody() can send every field of a create", () => {
   const texts = Object.entries(FIRST_DRAFT).map(([name, text]) => [name, text || "1"]);
   const draft: typeof FIRST_DRAFT = { ...Object.fromEntries(texts), metadata: [["order", "7"]] };
-  const instruments: Instrument[] = ["card", "iban", "wallet", "outcome"];
-  const sent = instruments.flatMap((instrument) =>
+  const methods: Method[] = ["card", "iban", "wallet", "saved", "outcome"];
+  const sent = methods.flatMap((method) =>
     (["A", "B"] as const).flatMap((variant) =>
-      Object.keys(createBody({ ...draft, instrument, variant }))
+      Object.keys(createBody({ ...draft, method, variant }))
     )
   );
   const { instrument: _, off_session: __, save: ___, ...shape } = CreatePaymentBody.shape;

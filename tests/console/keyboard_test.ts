@@ -260,7 +260,7 @@ consoleCase("no read erases what the user types", async (step, { enter, make }) 
 
   /** Forms: the place, and the radio buttons that choose the fields. */
   const forms: [place: string, name: string][] = [
-    ["payments/new", "instrument"],
+    ["payments/new", "method"],
     ["transfers/new", "destination"],
     ["webhooks/new", "delivery"],
     ["webhooks/new", "wants"],

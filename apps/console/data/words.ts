@@ -8,6 +8,9 @@ import type {
   DeliveryStatus,
   DisputeStatus,
   EventType,
+  InstrumentEndReason,
+  InstrumentStatus,
+  InstrumentUsage,
   LedgerAccount,
   PayeeCheck,
   PaymentStatus,
@@ -92,7 +95,8 @@ export const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
 
 /** Statuses that other resources have and a payment has not. */
 type OtherStatus = Exclude<
-  RefundStatus | DisputeStatus | TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
+  | (RefundStatus | DisputeStatus | TransferStatus | DeliveryStatus)
+  | (InstrumentStatus | WebhookEndpoint["status"]),
   PaymentStatus
 >;
 
@@ -105,6 +109,25 @@ const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
   delivered: "good",
   enabled: "good",
   disabled: "off",
+  active: "good",
+  ended: "off",
+};
+
+/** How an instrument can be used. */
+export const USAGE_WORDS: Readonly<Record<InstrumentUsage, string>> = {
+  on_session: "With the payer present",
+  off_session: "Also without the payer",
+};
+
+/** Why an instrument has ended. */
+export const END_WORDS: Readonly<Record<InstrumentEndReason, string>> = {
+  deleted: "You have ended it.",
+  erased: "Its customer was erased.",
+  revoked: "The payer has revoked the mandate.",
+  account_closed: "The account of the payer is closed.",
+  used_up: "Nothing is collected after the last payment of its mandate.",
+  idle: "Nothing was collected for 36 months.",
+  removed_at_provider: "The provider has removed it.",
 };
 
 /** The meaning of the bank's results with which a payout waits for an approval. */
@@ -159,6 +182,12 @@ export function advanceText(
     PAYMENT_STATUS_WORDS[to][1];
 }
 
+/** The titles of events of instruments, whose types tell too little. */
+const INSTRUMENT_EVENTS: Readonly<Partial<Record<EventType, string>>> = {
+  "instrument.updated": "Renewed by the card network",
+  "instrument.ended": "No payment can use it any more",
+};
+
 /**
  * The title of an event in a timeline.
  * @param before the type of the payment's event before this one, if it is known
@@ -167,7 +196,7 @@ function eventTitle(type: EventType, before?: EventType): string {
   // Only a won dispute ends a chargeback. The payment's event has the type of its earlier status.
   if (before === "payment.chargeback") return "Chargeback reversed";
   const [subject, change] = type.split(".");
-  return (subject === "payment" && wordsOf(change)?.[2]) || label(type);
+  return (subject === "payment" && wordsOf(change)?.[2]) || INSTRUMENT_EVENTS[type] || label(type);
 }
 
 /** The title of an event if it says more than the type of the event, else null. */

@@ -8,6 +8,7 @@ import type {
   CaptureMethod,
   CreatePaymentInput,
   IbanInput,
+  InstrumentUsage,
   MandateSequence,
   MethodKind,
   Network,
@@ -19,7 +20,12 @@ import type {
   WalletInput,
 } from "../../../packages/client/mod.ts";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
-import { MANDATE_SEQUENCES, METHOD_KINDS, OUTCOMES } from "../../../shared/core/vocabulary.ts";
+import {
+  KEPT_METHOD_KINDS,
+  MANDATE_SEQUENCES,
+  METHOD_KINDS,
+  OUTCOMES,
+} from "../../../shared/core/vocabulary.ts";
 import {
   TEST_CARDS,
   TEST_IBANS,
@@ -32,23 +38,25 @@ import type { MetadataRows } from "./metadata_fields.tsx";
 import { parseAmount } from "../data/money.ts";
 
 /**
- * The instruments of the form. A test value or an outcome decides the result of the payment and has
- * a settlement. Money that the payer sends has none: it comes.
+ * The methods of the form. A test value or an outcome decides the result of the payment and has a
+ * settlement. Money that the payer sends has none: it comes. `is_account`: a card or an account of
+ * the payer, which can be saved.
  */
-export const INSTRUMENTS = {
-  card: { name: "Test card", has_settlement: true },
-  token: { name: "Card token", has_settlement: true },
-  iban: { name: "IBAN", has_settlement: true },
-  transfer: { name: "Bank transfer", has_settlement: false },
-  wallet: { name: "Wallet", has_settlement: true },
-  address: { name: "Own address", has_settlement: false },
-  outcome: { name: "Forced outcome", has_settlement: true },
+export const METHODS = {
+  card: { name: "Test card", has_settlement: true, is_account: true },
+  token: { name: "Card token", has_settlement: true, is_account: true },
+  iban: { name: "IBAN", has_settlement: true, is_account: true },
+  transfer: { name: "Bank transfer", has_settlement: false, is_account: false },
+  wallet: { name: "Wallet", has_settlement: true, is_account: false },
+  address: { name: "Own address", has_settlement: false, is_account: false },
+  saved: { name: "Saved instrument", has_settlement: true, is_account: false },
+  outcome: { name: "Forced outcome", has_settlement: true, is_account: false },
 };
-export type Instrument = keyof typeof INSTRUMENTS;
+export type Method = keyof typeof METHODS;
 
-/** The instruments of each rail. An outcome is for every rail. */
-const INSTRUMENTS_OF: Readonly<Record<MethodKind, readonly Instrument[]>> = {
-  card: ["card", "token"],
+/** The methods of each rail. An outcome is for every rail. A saved instrument knows its own. */
+const METHODS_OF: Readonly<Record<MethodKind, readonly Method[]>> = {
+  card: ["card", "token", "saved"],
   sepa: ["iban", "transfer"],
   swift: ["iban", "transfer"],
   stablecoin: ["wallet", "address"],
@@ -75,7 +83,7 @@ export type AccountDraft = typeof FIRST_ACCOUNT;
 export const FIRST_DRAFT = {
   ...FIRST_ACCOUNT,
   variant: "A" as "A" | "B",
-  instrument: "card" as Instrument,
+  method: "card" as Method,
   amount: "19.99",
   currency: "EUR",
   card_number: TEST_CARDS[0]!.value,
@@ -83,12 +91,15 @@ export const FIRST_DRAFT = {
   exp_year: String(new Date().getFullYear() + 4),
   cvc: "123",
   token: Object.keys(TEST_TOKENS)[0]!,
-  /** The rail, if the instrument has several. */
+  /** The rail, if the method has several. */
   rail: TEST_IBANS[0]!.kind as MethodKind,
   mandate_id: "",
   signed_at: new Date().toISOString().slice(0, 10),
   sequence: MANDATE_SEQUENCES[0] as string,
   outcome: OUTCOMES[0] as string,
+  instrument: "",
+  off_session: "",
+  save: "",
   method_kind: "card",
   capture: "",
   settlement: "",
@@ -117,10 +128,11 @@ export function createBody(draft: Draft): CreatePaymentInput {
   };
   const fields: PaymentFields = {
     currency: draft.currency.trim(),
-    ...(variant === "A"
-      ? { capability: `${kind}_payment` as Capability, ...(person && { customer: person }) }
-      : { method_kind: kind, ...(person && { payer: person }) }),
-    ...instrumentOf(draft),
+    ...(person && (variant === "A" ? { customer: person } : { payer: person })),
+    ...(draft.method !== "saved" &&
+      (variant === "A" ? { capability: `${kind}_payment` as Capability } : { method_kind: kind })),
+    ...methodOf(draft),
+    ...(canSave(draft) && draft.save !== "" && { save: draft.save as InstrumentUsage }),
     ...present({
       description: draft.description,
       reference: draft.reference,
@@ -130,7 +142,7 @@ export function createBody(draft: Draft): CreatePaymentInput {
     // The form shows the capture for these rails only.
     ...(RAILS[kind].has_manual_capture && draft.capture !== "" &&
       { capture: draft.capture as CaptureMethod }),
-    ...(INSTRUMENTS[draft.instrument].has_settlement && draft.settlement !== "" &&
+    ...(METHODS[draft.method].has_settlement && draft.settlement !== "" &&
       { settlement: draft.settlement as Settlement }),
   };
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
@@ -152,27 +164,33 @@ export function amountOf(
   }
 }
 
-/** The rails of an instrument. */
-export function kindsOf(instrument: Instrument): readonly MethodKind[] {
-  if (instrument === "outcome") return METHOD_KINDS;
-  return METHOD_KINDS.filter((kind) => INSTRUMENTS_OF[kind].includes(instrument));
+/** The rails of a method. */
+export function kindsOf(method: Method): readonly MethodKind[] {
+  if (method === "outcome") return METHOD_KINDS;
+  return METHOD_KINDS.filter((kind) => METHODS_OF[kind].includes(method));
 }
 
 /** The rail of the payment. */
-export function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
-  if (instrument === "outcome") return method_kind as MethodKind;
-  const kinds = kindsOf(instrument);
+export function kindOf({ method, rail, method_kind }: Draft): MethodKind {
+  if (method === "outcome") return method_kind as MethodKind;
+  const kinds = kindsOf(method);
   return kinds.includes(rail) ? rail : kinds[0]!;
 }
 
-/** The usual currency of an instrument. */
-export function currencyOf(instrument: Instrument): string {
-  const { only_currency, is_for_stablecoins } = RAILS[kindsOf(instrument)[0]!];
+/** The usual currency of a method. */
+export function currencyOf(method: Method): string {
+  const { only_currency, is_for_stablecoins } = RAILS[kindsOf(method)[0]!];
   return only_currency ?? (is_for_stablecoins ? STABLECOINS[0] : "EUR");
 }
 
-function instrumentOf(draft: Draft): Partial<PaymentFields> {
-  switch (draft.instrument) {
+/** Whether the payment can save its card or account. */
+export function canSave(draft: Draft): boolean {
+  const kinds: readonly MethodKind[] = KEPT_METHOD_KINDS;
+  return METHODS[draft.method].is_account && kinds.includes(kindOf(draft));
+}
+
+function methodOf(draft: Draft): Partial<PaymentFields> {
+  switch (draft.method) {
     case "card":
       return {
         card: {
@@ -193,6 +211,11 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
     case "transfer":
     case "address":
       return {};
+    case "saved":
+      return {
+        instrument: draft.instrument.trim(),
+        ...(draft.off_session !== "" && { off_session: true }),
+      };
     case "outcome":
       return { outcome: draft.outcome as Outcome };
   }
@@ -206,13 +229,16 @@ export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): Iban
   return { iban, ...present({ bic, holder_name }), ...(has_address && { address }) };
 }
 
+/** Whether the payment is collected under a mandate. The service makes the id of one that it saves. */
+export function hasMandate(draft: Draft): boolean {
+  return RAILS[kindOf(draft)].collects && `${draft.mandate_id}${draft.save}` !== "";
+}
+
 /** The member `mandate`, or nothing without one. */
-function mandateOf(
-  draft: Draft,
-): Pick<PaymentFields, "mandate"> {
-  const { mandate_id, signed_at, sequence } = draft;
-  if (!RAILS[kindOf(draft)].collects || mandate_id === "") return {};
-  return { mandate: { id: mandate_id, signed_at, sequence: sequence as MandateSequence } };
+function mandateOf(draft: Draft): Pick<PaymentFields, "mandate"> {
+  if (!hasMandate(draft)) return {};
+  const { mandate_id: id, signed_at, sequence } = draft;
+  return { mandate: { ...present({ id }), signed_at, sequence: sequence as MandateSequence } };
 }
 
 /** The wallet. */

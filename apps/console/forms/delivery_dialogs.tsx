@@ -25,8 +25,8 @@ import { optionsOf, SelectField, TextField } from "../parts/fields.tsx";
 import { Form, FormDialog } from "../parts/form.tsx";
 import { Empty, Reading } from "../parts/notice.tsx";
 
-/** Event types that the sandbox can send for a payment: all except those of transfers. */
-const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !type.startsWith("transfer."));
+/** Event types that the sandbox can send for a payment: not those of transfers and instruments. */
+const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !/^(transfer|instrument)\./.test(type));
 
 interface TriggerProps {
   payment_id?: string;

@@ -8,7 +8,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Challenge } from "../../../shared/schema/challenge.ts";
 import { apiBaseUrl } from "../data/api_base_url.ts";
-import { cardText } from "../data/instrument_text.ts";
+import { cardText } from "../data/method_text.ts";
 import { Logo } from "../parts/page_parts.tsx";
 import { Fact, Money } from "../parts/text.tsx";
 
@@ -134,7 +134,9 @@ function titleOf({ state, challenge }: View): string {
   if (challenge === null) {
     return state === "loading" ? "Loading the payment…" : "This link leads to no payment";
   }
-  if (state === "asking") return "Approve this payment?";
+  const only_saves = challenge.amount_minor === 0;
+  if (state === "asking") return only_saves ? "Save this card?" : "Approve this payment?";
+  if (only_saves && challenge.status === "completed") return "The card is saved";
   return OUTCOMES[challenge.status] ?? "The payment is over";
 }
 

@@ -4,34 +4,28 @@
  */
 
 import { Fragment } from "preact";
-import { ApiError, type Payment, type RequestOptions } from "../../../packages/client/mod.ts";
+import type { Payment, RequestOptions } from "../../../packages/client/mod.ts";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
 import { call } from "../data/calls.ts";
-import {
-  createBody,
-  currencyOf,
-  FIRST_DRAFT,
-  type Instrument,
-  INSTRUMENTS,
-} from "../forms/create_body.ts";
+import { openCreated, openDeclined } from "../data/created_payment.ts";
+import { createBody, currencyOf, FIRST_DRAFT, type Method, METHODS } from "../forms/create_body.ts";
 import { useDraft } from "../data/draft.ts";
 import { AmountFields, Choices, TextField } from "../parts/fields.tsx";
 import { FormPage } from "../parts/form.tsx";
-import { showDecline, showFlash } from "../data/flash.ts";
-import { InstrumentFields } from "../forms/instrument_fields.tsx";
+import { showFlash } from "../data/flash.ts";
+import { MethodFields } from "../forms/method_fields.tsx";
 import { MetadataFields } from "../forms/metadata_fields.tsx";
 import { currencyDigits } from "../data/money.ts";
 import { Preview } from "../parts/reference.tsx";
-import { go } from "../data/route.ts";
-import { label } from "../data/words.ts";
+import { route } from "../data/route.ts";
 
 /** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
-/** The instruments with their names. */
-const INSTRUMENT_OPTIONS = (Object.keys(INSTRUMENTS) as Instrument[])
-  .map((instrument) => [instrument, INSTRUMENTS[instrument].name] as const);
+/** The methods with their names. */
+const METHOD_OPTIONS = (Object.keys(METHODS) as Method[])
+  .map((method) => [method, METHODS[method].name] as const);
 /** The usual currencies. Another one that the user has typed stays. */
-const USUAL_CURRENCIES = INSTRUMENT_OPTIONS.map(([instrument]) => currencyOf(instrument));
+const USUAL_CURRENCIES = METHOD_OPTIONS.map(([method]) => currencyOf(method));
 
 const VARIANTS = ([
   ["A", "amount, capability, customer"],
@@ -47,27 +41,28 @@ const VARIANTS = ([
 
 /** The form and, beside it, the request that it sends. */
 export function CreatePage() {
-  const { draft, change, field } = useDraft(FIRST_DRAFT);
-  const forced = draft.instrument === "outcome";
+  // The page of an instrument leads here.
+  const { instrument } = route.value.query;
+  const { draft, change, field } = useDraft({
+    ...FIRST_DRAFT,
+    ...(instrument && { ...{ method: "saved" as const }, instrument, email: "" }),
+  });
+  const forced = draft.method === "outcome";
   const path = forced ? "/api-v1-sandbox/payments" : "/api-v1-payments/v1/payments";
 
   const build = (options: RequestOptions) =>
     forced
       ? call("sandbox", "createPayment", createBody(draft), options)
       : call("payments", "create", createBody(draft), options);
-  const done = (payment: Payment) => {
-    go(["payments", payment.id]);
-    showFlash(`Payment created: ${label(payment.status).toLowerCase()}.`);
-  };
-  const settle = (error: unknown) => {
-    if (!(error instanceof ApiError) || error.payment === undefined) return false;
-    go(["payments", error.payment.id]);
-    showDecline(error);
-    return true;
-  };
-  const pickInstrument = (instrument: Instrument) => {
+  const done = (payment: Payment) => showFlash(openCreated(payment));
+  const pickMethod = (method: Method) => {
     const is_usual = USUAL_CURRENCIES.includes(draft.currency);
-    change({ instrument, ...(is_usual && { currency: currencyOf(instrument) }) });
+    change({
+      method,
+      ...(is_usual && { currency: currencyOf(method) }),
+      // The customer of an instrument is known.
+      ...(method === "saved" && draft.email === FIRST_DRAFT.email && { email: "" }),
+    });
   };
 
   return (
@@ -75,7 +70,7 @@ export function CreatePage() {
       section="payments"
       build={build}
       done={done}
-      settle={settle}
+      settle={openDeclined}
       act="Create payment"
       acting="Creating…"
       preview={
@@ -97,12 +92,12 @@ export function CreatePage() {
         <Choices
           label="Paid with"
           heading
-          name="instrument"
-          value={draft.instrument}
-          set={pickInstrument}
-          options={INSTRUMENT_OPTIONS}
+          name="method"
+          value={draft.method}
+          set={pickMethod}
+          options={METHOD_OPTIONS}
         />
-        <InstrumentFields draft={draft} change={change} />
+        <MethodFields draft={draft} change={change} />
       </section>
       <section class="group">
         <h2>Details</h2>

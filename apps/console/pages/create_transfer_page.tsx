@@ -6,7 +6,6 @@ import type {
   Speed,
   Transfer,
 } from "../../../packages/client/mod.ts";
-import { TEST_IBANS } from "../../../shared/domain/providers/test_values.ts";
 import { call } from "../data/calls.ts";
 import {
   amountOf,
@@ -20,13 +19,13 @@ import { type Change, fieldsOf, useDraft } from "../data/draft.ts";
 import { showFlash } from "../data/flash.ts";
 import { AmountFields, Choices, SelectField, TextField } from "../parts/fields.tsx";
 import { FormPage } from "../parts/form.tsx";
-import { AddressFields, HolderFields, WalletFields } from "../forms/instrument_fields.tsx";
+import { AddressFields, HolderFields, WalletFields } from "../forms/method_fields.tsx";
 import { useLive } from "../data/live.ts";
 import { MetadataFields, type MetadataRows } from "../forms/metadata_fields.tsx";
 import { currencyDigits, formatMinor } from "../data/money.ts";
 import { Preview } from "../parts/reference.tsx";
 import { go } from "../data/route.ts";
-import { TestValues, tileOf } from "../parts/test_values.tsx";
+import { ibanTiles, TestValues } from "../parts/test_values.tsx";
 import { label } from "../data/words.ts";
 
 /** The usual currency of each kind of destination. */
@@ -116,7 +115,7 @@ function Destination({ draft, change }: { draft: Draft; change: Change<Draft> })
   const shared = { param: "destination.iban", draft, change };
   return (
     <>
-      <TestValues {...field("iban", "Test IBANs")} values={TEST_IBANS.map(tileOf)} />
+      <TestValues {...field("iban", "Test IBANs")} values={ibanTiles(false)} />
       <TextField {...field("iban", "IBAN", "destination.iban.iban")} mono />
       <HolderFields {...shared} />
       <AddressFields {...shared} />

@@ -12,9 +12,17 @@ import { Reading } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
 import { CopyButton, Fact, Id, Money, Time } from "../parts/text.tsx";
 import { ownerOf } from "../parts/timeline.tsx";
+import { itemName } from "../data/titles.ts";
 import { eventNote, eventTone } from "../data/words.ts";
 
 type Resource = Event["data"]["object"];
+
+/** The filter of a list of events by the resource of each section. */
+const FILTERS = {
+  payments: "payment_id",
+  transfers: "transfer_id",
+  instruments: "instrument_id",
+} as const;
 
 /** Members that change with every event. */
 const ALWAYS: ReadonlySet<string> = new Set(["sequence", "updated_at"]);
@@ -69,7 +77,7 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
   return (
     <dl class="facts">
       {owner && (
-        <Fact name={owner.section === "payments" ? "Payment" : "Transfer"}>
+        <Fact name={itemName(owner.section)}>
           <Mention {...owner} />
         </Fact>
       )}
@@ -98,9 +106,7 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
 function Changes({ event }: { event: Event }) {
   const { id, data: { object } } = event;
   const owner = ownerOf(object);
-  const subject = owner?.section === "transfers"
-    ? { transfer_id: owner.id }
-    : owner && { payment_id: owner.id };
+  const subject = owner && { [FILTERS[owner.section]]: owner.id };
   const live = useLive(
     subject && call("events", "list", { ...subject, starting_after: id, limit: MAX_PAGE }),
   );

@@ -18,7 +18,7 @@ import { RAILS } from "../../../shared/domain/rails.ts";
 import { ACCOUNT_TEXTS, ACCOUNTS, label } from "../data/words.ts";
 import { call } from "../data/calls.ts";
 import { choiceOf, CREATED_FILTERS, type Filter } from "../parts/filters.tsx";
-import { destinationText, instrumentText } from "../data/instrument_text.ts";
+import { destinationText, methodText } from "../data/method_text.ts";
 import { type List, tableOf } from "../parts/list_page.tsx";
 import { type Column, timeColumn } from "../parts/list_table.tsx";
 import { Mention } from "../parts/mention.tsx";
@@ -74,10 +74,10 @@ function ofPayment<T extends Refund | Dispute>(others: readonly Column<T>[]): Co
   ]);
 }
 
-const PAYMENT_COLUMNS: readonly Column<Payment>[] = moneyColumns(
+const PAYMENT_COLUMNS = moneyColumns<Payment>(
   ({ id }) => href(["payments", id]),
   [
-    { heading: "Method", cell: instrumentText },
+    { heading: "Method", cell: methodText },
     { heading: "Reference", class: "cut wide-only", cell: ({ reference }) => reference },
     {
       heading: "Description and customer",
@@ -107,7 +107,7 @@ const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(
 
 export const PAYMENTS: List<Payment> = {
   section: "payments",
-  filters: ({ customer_id }) => [
+  filters: ({ customer_id, instrument_id }) => [
     choiceOf("status", "Status", PAYMENT_STATUSES),
     choiceOf(
       "method_kind",
@@ -119,8 +119,9 @@ export const PAYMENTS: List<Payment> = {
     { name: "reference", label: "Reference", placeholder: "order-1001" },
     { name: "customer", label: "Customer’s e-mail", placeholder: "ada@example.com" },
     ...CREATED_FILTERS,
-    // The page of a payment leads to it. The row has no width for it otherwise.
+    // Other pages lead to these two. The row has no width for them otherwise.
     ...(customer_id ? [{ name: "customer_id", label: "Customer’s id" }] : []),
+    ...(instrument_id ? [{ name: "instrument_id", label: "Instrument" }] : []),
   ],
   read: (params) => call("payments", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor amount_captured " +

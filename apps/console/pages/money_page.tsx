@@ -18,7 +18,7 @@ import { Timeline } from "../parts/timeline.tsx";
 export function MoneyPage(props: {
   of: Payment | Transfer;
   subject: Subject;
-  /** The instrument or the destination in words. */
+  /** The method or the destination in words. */
   text: string;
   actions: ComponentChildren;
   callout: ComponentChildren;

@@ -5,11 +5,13 @@ import { isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
 import type { CreatePaymentBody, Payment } from "../../../shared/schema/payment.ts";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "../data/calls.ts";
+import { CustomerFacts } from "../parts/customer_facts.tsx";
 import { Card, resourcePage } from "../parts/page_parts.tsx";
 import { LateMoney } from "./deposit_callout.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Disputes } from "../parts/disputes.tsx";
-import { instrumentText } from "../data/instrument_text.ts";
+import { methodText } from "../data/method_text.ts";
+import { Mention } from "../parts/mention.tsx";
 import { MoneyPage } from "./money_page.tsx";
 import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
 import { Refunds } from "../parts/refunds.tsx";
@@ -24,13 +26,21 @@ function PaymentView({ of: payment }: { of: Payment }) {
     <MoneyPage
       of={payment}
       subject={{ payment_id }}
-      text={instrumentText(payment)}
+      text={methodText(payment)}
       actions={<PaymentActions payment={payment} />}
       callout={<PaymentCallout payment={payment} />}
       advice={payment.advice && (
         <>
           <br />
           {adviceText(payment.advice)} <code>{payment.advice}</code>
+          {payment.off_session && payment.advice === "authenticate" && (
+            <>
+              {" "}
+              <a href={href(["payments", "new"], { instrument: payment.instrument_id ?? "" })}>
+                Pay with the payer
+              </a>
+            </>
+          )}
         </>
       )}
       records={
@@ -81,7 +91,7 @@ type OtherPlace =
   | ("capability" | "method_kind" | "metadata");
 
 function Details({ payment }: { payment: Payment }) {
-  const { customer, currency, method } = payment;
+  const { currency, method, instrument_id, off_session } = payment;
   const lines: Record<Exclude<ShownField, OtherPlace>, ComponentChildren> = {
     capture: (
       <>
@@ -89,20 +99,17 @@ function Details({ payment }: { payment: Payment }) {
         <Fact name="Capture before" at={payment.capture_before} />
       </>
     ),
-    off_session: <Fact name="Payer">{payment.off_session ? "Not present" : null}</Fact>,
-    settlement: <Fact name="Settlement">{payment.settlement === "manual" ? "Manual" : null}</Fact>,
-    return_url: <Fact name="Return URL">{payment.return_url}</Fact>,
-    customer: (
+    off_session: instrument_id && (
       <>
-        <Fact name="Customer">{customer?.email}</Fact>
-        <Fact name="Name">{customer?.name}</Fact>
-        {customer?.id && (
-          <Fact name="Customer id">
-            <a href={href(["payments"], { customer_id: customer.id })}>{customer.id}</a>
-          </Fact>
-        )}
+        <Fact name="Instrument">
+          <Mention id={instrument_id} />
+        </Fact>
+        <Fact name="Payer">{off_session ? "Not present" : "Present"}</Fact>
       </>
     ),
+    settlement: <Fact name="Settlement">{payment.settlement === "manual" ? "Manual" : null}</Fact>,
+    return_url: <Fact name="Return URL">{payment.return_url}</Fact>,
+    customer: <CustomerFacts of={payment} />,
     description: <Fact name="Description">{payment.description}</Fact>,
     reference: <Fact name="Reference">{payment.reference}</Fact>,
   };

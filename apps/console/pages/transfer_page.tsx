@@ -4,7 +4,7 @@ import type { Transfer } from "../../../packages/client/mod.ts";
 import { transferAdvances } from "../../../shared/domain/payments/lifecycle.ts";
 import { call } from "../data/calls.ts";
 import { ConfirmButton } from "../parts/confirm_dialog.tsx";
-import { destinationText } from "../data/instrument_text.ts";
+import { destinationText } from "../data/method_text.ts";
 import { amountText } from "../data/money.ts";
 import { MoneyPage } from "./money_page.tsx";
 import { Moves } from "../parts/moves.tsx";

@@ -2,6 +2,8 @@
 
 import { Fragment } from "preact";
 import {
+  OF_COLLECTIONS,
+  TEST_IBANS,
   TEST_RESULTS,
   TEST_TOKENS,
   type TestValue,
@@ -19,6 +21,12 @@ interface Tile {
 /** Returns the tile of a test value. */
 export function tileOf({ value, name, behaviour }: TestValue): Tile {
   return { value, name, result: TEST_RESULTS[behaviour].result };
+}
+
+/** Returns the tiles of the test IBANs. Some have their result only if the merchant collects. */
+export function ibanTiles(is_collected: boolean) {
+  return TEST_IBANS.filter(({ behaviour }) => is_collected || !OF_COLLECTIONS.has(behaviour))
+    .map((iban) => ({ ...tileOf(iban), rail: iban.kind }));
 }
 
 /**

@@ -14,8 +14,8 @@ import { href } from "../data/route.ts";
 import { Money, Time } from "./text.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
 
-/** The events of a payment or a transfer. */
-export function Timeline({ of }: { of: Subject }) {
+/** The events of a payment, a transfer or an instrument. */
+export function Timeline({ of }: { of: Subject | { instrument_id: string } }) {
   const live = useLive(call("events", "list", { ...of, limit: MAX_PAGE }));
   return (
     <ReadingList label="events" live={live} none="No events">
@@ -85,15 +85,17 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
   );
 }
 
-/** The payment or the transfer that a resource is or belongs to; null: it is an endpoint. */
+/** The payment, transfer or instrument that a resource is or belongs to; null: it is an endpoint. */
 export function ownerOf(
   object: Event["data"]["object"],
-): { section: "payments" | "transfers"; id: string } | null {
+): { section: "payments" | "transfers" | "instruments"; id: string } | null {
   switch (object.object) {
     case "payment":
       return { section: "payments", id: object.id };
     case "transfer":
       return { section: "transfers", id: object.id };
+    case "instrument":
+      return { section: "instruments", id: object.id };
     case "refund":
     case "dispute":
       return { section: "payments", id: object.payment_id };

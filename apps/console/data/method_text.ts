@@ -1,6 +1,6 @@
 /** Names the card, bank account or wallet of a payment or a transfer: "Visa ···· 4242". */
 
-import type { Payment, TransferDestination } from "../../../packages/client/mod.ts";
+import type { Instrument, Payment, TransferDestination } from "../../../packages/client/mod.ts";
 import { RAILS } from "../../../shared/domain/rails.ts";
 
 const BRANDS: Readonly<Record<string, string>> = {
@@ -15,8 +15,8 @@ export function cardText({ brand, last4 }: { brand: string; last4: string }): st
   return `${BRANDS[brand] ?? brand} ···· ${last4}`;
 }
 
-/** Returns the name, or that of the rail if the payment has no instrument. */
-export function instrumentText({ method, method_kind }: Payment): string {
+/** Returns the name, or that of the rail if the payment has none. */
+export function methodText({ method, method_kind }: Payment | Instrument): string {
   if (method === null) return RAILS[method_kind].name;
   switch (method.type) {
     case "card":

@@ -1,20 +1,33 @@
-/** The fields of the form for the card, token, IBAN, wallet or outcome of a new payment. */
+/** The fields of the form for the card, token, IBAN, wallet, instrument or outcome of a new payment. */
 
 import { STABLECOINS } from "../../../shared/core/currency.ts";
-import { MANDATE_SEQUENCES, NETWORKS, OUTCOMES } from "../../../shared/core/vocabulary.ts";
+import {
+  INSTRUMENT_USAGES,
+  MANDATE_SEQUENCES,
+  NETWORKS,
+  OUTCOMES,
+} from "../../../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
   TEST_CARDS,
-  TEST_IBANS,
   TEST_TOKENS,
   TEST_WALLETS,
 } from "../../../shared/domain/providers/test_values.ts";
 import { RAILS } from "../../../shared/domain/rails.ts";
-import { type AccountDraft, type Draft, INSTRUMENTS, kindOf, kindsOf } from "./create_body.ts";
+import {
+  type AccountDraft,
+  canSave,
+  type Draft,
+  hasMandate,
+  kindOf,
+  kindsOf,
+  METHODS,
+} from "./create_body.ts";
 import { type Change, fieldsOf } from "../data/draft.ts";
 import { type Option, optionsOf, SelectField, TextField } from "../parts/fields.tsx";
-import { TestValues, tileOf } from "../parts/test_values.tsx";
-import { label } from "../data/words.ts";
+import { ibanTiles, TestValues, tileOf } from "../parts/test_values.tsx";
+import { href } from "../data/route.ts";
+import { label, USAGE_WORDS } from "../data/words.ts";
 
 const OUTCOME_TILES = OUTCOMES.map((value) => ({
   value,
@@ -40,8 +53,8 @@ interface AccountForm {
   change: Change<AccountDraft>;
 }
 
-/** The fields of the chosen instrument, with the capture and the settlement. */
-export function InstrumentFields(props: PaymentForm) {
+/** The fields of the chosen method, with the capture, the settlement and whether it is saved. */
+export function MethodFields(props: PaymentForm) {
   const { draft } = props;
   const field = fieldsOf(draft, props.change);
   const { has_manual_capture, takes_time } = RAILS[kindOf(draft)];
@@ -50,7 +63,7 @@ export function InstrumentFields(props: PaymentForm) {
     : "Manual: refunds wait until you advance them";
   return (
     <>
-      <ChosenInstrument {...props} />
+      <ChosenMethod {...props} />
       <div class="row">
         {has_manual_capture && (
           <SelectField
@@ -58,10 +71,20 @@ export function InstrumentFields(props: PaymentForm) {
             options={[["", "Automatic"], ["manual", "Manual: authorize now, capture later"]]}
           />
         )}
-        {INSTRUMENTS[draft.instrument].has_settlement && (
+        {METHODS[draft.method].has_settlement && (
           <SelectField
             {...field("settlement", "Settlement")}
             options={[["", "Instant"], ["manual", manual]]}
+          />
+        )}
+        {canSave(draft) && (
+          <SelectField
+            {...field("save", "Save for later payments")}
+            options={[
+              ["", "No"],
+              ...INSTRUMENT_USAGES.map((usage): Option => [usage, USAGE_WORDS[usage]]),
+            ]}
+            hint="Needs your id of the customer. An amount of 0 saves without a charge"
           />
         )}
       </div>
@@ -69,9 +92,9 @@ export function InstrumentFields(props: PaymentForm) {
   );
 }
 
-function ChosenInstrument({ draft, change }: PaymentForm) {
+function ChosenMethod({ draft, change }: PaymentForm) {
   const field = fieldsOf(draft, change);
-  switch (draft.instrument) {
+  switch (draft.method) {
     case "card":
       return (
         <>
@@ -137,6 +160,22 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
           shows the address as a QR code.
         </p>
       );
+    case "saved":
+      return (
+        <div class="row">
+          <TextField
+            {...field("instrument", "Instrument")}
+            class="wide"
+            placeholder="ins_…"
+            hint={<a href={href(["instruments"], { status: "active" })}>Active instruments</a>}
+            mono
+          />
+          <SelectField
+            {...field("off_session", "Payer")}
+            options={[["", "Present"], ["true", "Not present"]]}
+          />
+        </div>
+      );
     case "outcome":
       return (
         <>
@@ -149,7 +188,7 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
         </>
       );
     default:
-      return draft.instrument satisfies never;
+      return draft.method satisfies never;
   }
 }
 
@@ -160,7 +199,7 @@ function Account({ draft, change }: PaymentForm) {
     <>
       <TestValues
         {...field("iban", "Test IBANs")}
-        values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
+        values={ibanTiles(hasMandate(draft))}
         pick={({ value, rail }) =>
           change({ iban: value, rail, currency: RAILS[rail].only_currency ?? draft.currency })}
       />
@@ -173,7 +212,9 @@ function Account({ draft, change }: PaymentForm) {
         <div class="row">
           <TextField
             {...field("mandate_id", "Mandate", "mandate", "mandate.id")}
-            hint="With one, the payment is collected in 14 days"
+            hint={draft.save === ""
+              ? "With one, the payment is collected in 14 days, and more test IBANs appear"
+              : "By default the service makes its id"}
             optional
             mono
           />
@@ -184,7 +225,7 @@ function Account({ draft, change }: PaymentForm) {
           />
         </div>
       )}
-      {draft.mandate_id !== "" && <AddressFields param="iban" draft={draft} change={change} />}
+      {hasMandate(draft) && <AddressFields param="iban" draft={draft} change={change} />}
     </>
   );
 }
@@ -198,9 +239,9 @@ function RailField({ draft, change }: PaymentForm) {
   );
 }
 
-/** The rails of the chosen instrument, to be picked. */
-function railOptions({ instrument }: Draft): readonly Option[] {
-  return kindsOf(instrument).map((kind) => [kind, RAILS[kind].name]);
+/** The rails of the chosen method, to be picked. */
+function railOptions({ method }: Draft): readonly Option[] {
+  return kindsOf(method).map((kind) => [kind, RAILS[kind].name]);
 }
 
 /** The bank and the holder of an IBAN. */

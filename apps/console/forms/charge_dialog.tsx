@@ -1,0 +1,38 @@
+/** The dialog that charges an instrument while the payer is not present. */
+
+import type { Instrument } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { openCreated, openDeclined } from "../data/created_payment.ts";
+import { useDraft } from "../data/draft.ts";
+import { currencyDigits } from "../data/money.ts";
+import { AmountFields, TextField } from "../parts/fields.tsx";
+import { FormDialog } from "../parts/form.tsx";
+import { amountOf, present } from "./create_body.ts";
+
+/** The dialog. Also a declined payment has a page, which tells the next step. */
+export function ChargeDialog({ id, close }: Pick<Instrument, "id"> & { close: () => void }) {
+  const { draft, field } = useDraft({ amount: "", currency: "EUR", description: "" });
+  const { currency, description } = draft;
+  return (
+    <FormDialog
+      title="Charge"
+      close={close}
+      build={(options) =>
+        call("payments", "create", {
+          amount: amountOf(draft),
+          currency: currency.trim(),
+          instrument: id,
+          off_session: true,
+          ...present({ description }),
+        }, options)}
+      done={openCreated}
+      settle={openDeclined}
+      act="Charge"
+      acting="Charging…"
+    >
+      <p>The payer is not present: a payment that needs the payer’s bank to ask is declined.</p>
+      <AmountFields field={field} hint={`At most ${currencyDigits(currency)} decimals`} />
+      <TextField {...field("description", "Description")} optional />
+    </FormDialog>
+  );
+}

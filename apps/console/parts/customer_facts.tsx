@@ -1,0 +1,29 @@
+/** The customer of a payment or an instrument, with the ways to everything of this customer. */
+
+import type { Instrument, Payment } from "../../../packages/client/mod.ts";
+import { href } from "../data/route.ts";
+import { sectionName } from "../data/titles.ts";
+import { Fact } from "./text.tsx";
+
+/** The facts. Renders nothing without a customer. */
+export function CustomerFacts(
+  { of: { customer } }: { of: Pick<Payment | Instrument, "customer"> },
+) {
+  const customer_id = customer?.id;
+  return (
+    <>
+      <Fact name="Customer">{customer?.email}</Fact>
+      <Fact name="Name">{customer?.name}</Fact>
+      {customer_id && (
+        <>
+          <Fact name="Customer id">
+            <a href={href(["payments"], { customer_id })}>{customer_id}</a>
+          </Fact>
+          <Fact name="Saved">
+            <a href={href(["instruments"], { customer_id })}>{sectionName("instruments")}</a>
+          </Fact>
+        </>
+      )}
+    </>
+  );
+}
