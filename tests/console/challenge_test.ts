@@ -48,9 +48,9 @@ consoleCase("the payer completes 3-D Secure on a page", async (step, place) => {
       `the webhook ${type}`,
       () => shop.webhooks.some((event) => event.type === type && event.data.object.id === id),
     );
-  const visit = async (url: string) => {
+  const visit = async (url: string, asks = "Approve this payment?") => {
     const opened = await open("", { url });
-    await opened.heading("Approve this payment?").waitFor();
+    await opened.heading(asks).waitFor();
     return opened;
   };
   const back_url = `${shop.origin}/return?order=6735#thanks`;
@@ -90,6 +90,20 @@ consoleCase("the payer completes 3-D Secure on a page", async (step, place) => {
     const { status, failure_code } = await read(id);
     assert.deepEqual([status, failure_code], ["declined", "authentication_failed"]);
     await heard("payment.declined", id);
+  });
+
+  await step("a card that is saved without a charge: back at the shop, active", async () => {
+    const customer = { id: "user-7", email: "ada@example.com" };
+    const save = { amount: 0, save: "off_session", customer };
+    const { id, url } = await pay({ ...save, return_url: `${shop.origin}/return` });
+    const { page, heading } = await visit(url, "Save this card?");
+    assert.deepEqual(await look(page, "challenge-save"), []);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.waitForURL(`${shop.origin}/return?payment_id=${id}`);
+    const { instrument_id } = await read(id);
+    assert.equal((await send("GET", `instruments/${instrument_id}`)).status, "active");
+    await page.goto(url);
+    await heading("The card is saved").waitFor();
   });
 
   await step("by keyboard alone, without a return URL: close the window", async () => {

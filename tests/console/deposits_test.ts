@@ -110,7 +110,9 @@ consoleCase("payments that the payer sends", async (step, { enter, send }) => {
     await page.setViewportSize(DESKTOP);
     await on.go("payments/new");
     await choose("IBAN");
+    assert.equal(await on.radio(/MD01/).count(), 0);
     await submit({ Amount: "20", Mandate: "two  spaces" }, "Create payment");
+    await on.radio(/MD01/).waitFor();
     await fault("mandate.id").waitFor();
     await keepScreenshot(page, "collection-form");
     await submit({ Mandate: "M-2026-17" }, "Create payment");
@@ -121,6 +123,20 @@ consoleCase("payments that the payer sends", async (step, { enter, send }) => {
     await keepScreenshot(page, "collection-desktop");
     await page.setViewportSize(PHONE);
     await keepScreenshot(page, "collection-phone");
+  });
+  await step("a mandate is saved, and collected without the payer", async () => {
+    await page.setViewportSize(DESKTOP);
+    await on.go("payments/new");
+    await choose("IBAN", /^SEPA, approved/);
+    const saved = { Amount: "0", "Your id of the customer": "user-7" };
+    await submit({ ...saved, "Save for later payments": "off_session" }, "Create payment");
+    await status("Completed").waitFor();
+    const { method } = await paymentNow();
+    await on.link(/^ins_/).click();
+    await on.region("Details").getByText(method.mandate.id).waitFor();
+    await press("Charge…");
+    await submit({ Amount: "15" }, "Charge", "Payment created: processing.", "Not present");
+    assert.equal((await paymentNow()).method.mandate.id, method.mandate.id);
   });
 });
 

@@ -154,6 +154,59 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     await status("Declined").waitFor();
   });
 
+  await step("a card is saved without a charge, after 3-D Secure", async () => {
+    await on.go("payments/new");
+    await on.choose("Card token", /authenticationRequired\b/);
+    await submit({ Amount: "0", "Save for later payments": "off_session" }, "Create payment");
+    await on.fault(/customer\.id/).waitFor();
+    await submit({ "Your id of the customer": "user-9" }, "Create payment");
+    await on.fault(/return_url/).waitFor();
+    await submit({ "Return URL": "https://shop.example/back" }, "Create payment");
+    await status("Requires action").waitFor();
+    await region("Details").getByText("Present", { exact: true }).waitFor();
+    await link(/^ins_/).click();
+    await status("Pending").waitFor();
+    assert.equal(await button("Charge…").count(), 0);
+    await region("Payments").getByText("0.00").click();
+    await press("Authenticate");
+    await status("Completed").waitFor();
+  });
+
+  await step("a charge without the payer is declined, and one with the payer asks", async () => {
+    await link(/^ins_/).click();
+    await press("Charge…");
+    await submit({}, "Charge", "Enter an amount");
+    await submit({ Amount: "7" }, "Charge");
+    await said("authentication_required").waitFor();
+    await see("Let the payer authenticate a new payment. authenticate", "Not present");
+    await link("Pay with the payer").click();
+    const { instrument, ...others } = await on.preview();
+    assert.match(instrument, /^ins_/);
+    assert.deepEqual(others, { currency: "EUR", amount: 1999 });
+    await submit({ "Return URL": "https://shop.example/back" }, "Create payment");
+    await status("Requires action").waitFor();
+  });
+
+  await step("the instruments of a customer, and the end of one", async () => {
+    await link("user-9").waitFor();
+    await region("Details").getByRole("link", { name: "Instruments" }).click();
+    await on.showsRows("Instruments", 1);
+    await on.field("Status").selectOption("ended");
+    await see("No instrument matches");
+    await on.field("Status").selectOption("active");
+    await on.field("Method").selectOption("card");
+    await link("Visa ···· 3184").click();
+    await on.showsRows("Payments", 3);
+    await press("End…", "Keep instrument", "End…", "End instrument");
+    await status("Ended").waitFor();
+    await see("You have ended it. deleted");
+    await region("Timeline").getByText("instrument.ended").click();
+    await link("Open the event").click();
+    await region("Details").getByRole("link", { name: /^ins_/ }).click();
+    await status("Ended").waitFor();
+    assert.equal(await button("End…").count(), 0);
+  });
+
   await step("IBAN, wallet and forced outcome", async () => {
     for (const [instrument, value, expected] of OUTCOMES) {
       await on.go("payments/new");

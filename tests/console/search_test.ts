@@ -27,11 +27,16 @@ async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, stri
   const whe_ = await make("webhook_endpoints", { delivery: "inbox" });
   const payment = { amount: 5_000, currency: "EUR", outcome: "success" };
   const pay_ = await make("payments", payment);
+  const saved = await send("POST", "payments", {
+    ...{ amount: 100, currency: "EUR", card: { token: "pm_card_visa" }, save: "off_session" },
+    customer: { id: "user-7", email: "ada@example.com" },
+  });
   const disputed = await make("payments", { ...payment, outcome: "chargeback" });
   const entry = await first(`ledger_entries?payment_id=${pay_}`);
   const destination = { iban: "DE89 3704 0044 0532 0130 00" };
   return {
     pay_,
+    ins_: saved.instrument_id,
     re_: await make(`payments/${pay_}/refund`, { amount: 100 }),
     dp_: (await first(`disputes?payment_id=${disputed}`)).id,
     tr_: await make("transfers", { amount: 100, currency: "EUR", destination }),
@@ -55,6 +60,7 @@ async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, stri
 /** The page of each kind, and a text that only this page has. */
 const PAGES: Readonly<Record<string, [heading: RegExp, sign: (id: string) => string | RegExp]>> = {
   pay_: [/^50\.00 EUR$/, (id) => id],
+  ins_: [/^Visa ···· 4242$/, (id) => id],
   re_: [/^50\.00 EUR$/, (id) => id],
   dp_: [/^50\.00 EUR$/, (id) => id],
   tr_: [/^1\.00 EUR$/, (id) => id],

@@ -60,7 +60,7 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
   await view("home-empty", () => pasteKey(page, start.test_key), "No payments yet");
   for (
     const name of [
-      ...["payments", "refunds", "disputes", "transfers", "balance"],
+      ...["payments", "instruments", "refunds", "disputes", "transfers", "balance"],
       ...["ledger", "events", "webhooks", "faults"],
     ]
   ) await view(`${name}-empty`, name, page.locator(".empty"));
@@ -122,12 +122,18 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
   await view("payments", "payments", table("Payments"));
   await view("payments-filter-refused", "payments?currency=EURO", page.locator("#currency-error"));
   await view("payments-no-match", "payments?status=processing", "No payment matches");
-  for (const instrument of ["Test card", "Card token", "IBAN", "Wallet", "Forced outcome"]) {
-    await view(`create-${instrument.split(" ").at(-1)!.toLowerCase()}`, async () => {
+  const methods = ["Test card", "Card token", "IBAN", "Wallet", "Saved instrument"];
+  for (const method of [...methods, "Forced outcome"]) {
+    await view(`create-${method.split(" ").at(-1)!.toLowerCase()}`, async () => {
       await go("payments/new");
-      await choose(instrument);
+      await choose(method);
     }, button("Create payment"));
   }
+  await view("create-save", async () => {
+    await go("payments/new");
+    await choose("IBAN");
+    await fill({ "Save for later payments": "off_session" });
+  }, "MD01");
   await view("create-idempotency", async () => {
     await text("Idempotency and faults").click();
     await fill({ "Idempotency key": "order-1001", "Fault of this request": "delay" });
@@ -173,6 +179,34 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
     await make(`payments/${authorized}/refund`, { amount: 2_500, reason });
     await make(`/api-v1-sandbox/refunds/${failing}/advance`, { to: "failed" });
   }, "processing_failed");
+  const customer = { id: "user-1906", email: "grace@example.com" };
+  const save = { customer, save: "off_session", amount: 4_900, currency: "EUR" };
+  const token = (name: string) => ({ card: { token: `pm_card_${name}` } });
+  const signed = { mandate: { signed_at: "2026-11-02" } };
+  const [, declining, , mandate] = await Promise.all([
+    token("visa"),
+    token("chargeCustomerFail"),
+    token("chargeDeclined"),
+    { iban: IBAN, ...signed },
+    {
+      iban: IBAN,
+      save: undefined,
+      mandate: { id: "M-17", sequence: "one_off", ...signed.mandate },
+    },
+  ].map((body) => place.send("POST", "payments", { ...save, ...body })));
+  const charge = { amount: 4_900, currency: "EUR", off_session: true };
+  for (const { instrument_id: instrument } of [declining, mandate]) {
+    await place.send("POST", "payments", { ...charge, instrument });
+  }
+  await view("instruments", "instruments", table("Instruments"));
+  await view("instrument", `instruments/${declining.instrument_id}`, table("Payments"));
+  await dialogView("charge", "Charge…", "Charge");
+  await dialogView("end", "End…", "End the instrument?");
+  await view("payment-off-session", () => on.link(/^49.00/).first().click(), "Not present");
+  await view("instrument-ended", async () => {
+    await place.send("DELETE", `instruments/${mandate.instrument_id}`);
+    await go(`instruments/${mandate.instrument_id}`);
+  }, "instrument.ended");
   await view("payment-unknown", "payments/pay_nothing", "not_found");
   await view(
     "payments-filters",
