@@ -179,7 +179,7 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     await submit({ Amount: "7" }, "Charge");
     await said("authentication_required").waitFor();
     await see("Let the payer authenticate a new payment. authenticate", "Not present");
-    await link("Pay with the payer").click();
+    await link("Charge with the payer").click();
     const { instrument, ...others } = await on.preview();
     assert.match(instrument, /^ins_/);
     assert.deepEqual(others, { currency: "EUR", amount: 1999 });
@@ -189,7 +189,7 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
 
   await step("the instruments of a customer, and the end of one", async () => {
     await link("user-9").waitFor();
-    await region("Details").getByRole("link", { name: "Instruments" }).click();
+    await region("Details").getByRole("link", { name: "Of this customer" }).click();
     await on.showsRows("Instruments", 1);
     await on.field("Status").selectOption("ended");
     await see("No instrument matches");

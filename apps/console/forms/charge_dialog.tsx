@@ -10,7 +10,9 @@ import { FormDialog } from "../parts/form.tsx";
 import { amountOf, present } from "./create_body.ts";
 
 /** The dialog. Also a declined payment has a page, which tells the next step. */
-export function ChargeDialog({ id, close }: Pick<Instrument, "id"> & { close: () => void }) {
+export function ChargeDialog(
+  { instrument: { id, method_kind }, close }: { instrument: Instrument; close: () => void },
+) {
   const { draft, field } = useDraft({ amount: "", currency: "EUR", description: "" });
   const { currency, description } = draft;
   return (
@@ -30,7 +32,11 @@ export function ChargeDialog({ id, close }: Pick<Instrument, "id"> & { close: ()
       act="Charge"
       acting="Charging…"
     >
-      <p>The payer is not present: a payment that needs the payer’s bank to ask is declined.</p>
+      <p>
+        The payer is not present. {method_kind === "card"
+          ? "If the issuer asks for 3-D Secure, the payment is declined."
+          : "The payment is collected under the mandate."}
+      </p>
       <AmountFields field={field} hint={`At most ${currencyDigits(currency)} decimals`} />
       <TextField {...field("description", "Description")} optional />
     </FormDialog>

@@ -60,12 +60,7 @@ export const INSTRUMENTS: List<Instrument> = {
     {
       heading: "Customer",
       class: "grow wide-only",
-      cell: ({ customer }) => (
-        <>
-          <span>{customer?.id}</span>
-          <span class="quiet">{customer?.email}</span>
-        </>
-      ),
+      cell: ({ customer }) => customer?.id ?? customer?.email,
     },
     timeColumn("Last use", ({ last_used_at }) => last_used_at && <Time at={last_used_at} />),
   ]),

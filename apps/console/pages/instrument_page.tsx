@@ -15,7 +15,7 @@ import { ReadingList } from "../parts/notice.tsx";
 import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
 import { Fact, Id, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
-import { PAYMENTS } from "./money_lists.tsx";
+import { INSTRUMENT_PAYMENTS } from "./money_lists.tsx";
 
 /** Number of payments on the page. */
 const SHOWN = 20;
@@ -57,7 +57,7 @@ function InstrumentView({ of: instrument }: { of: Instrument }) {
               )}
               is_paged
             >
-              {(items) => PAYMENTS.show(items, payments.is_stale, {})}
+              {(items) => INSTRUMENT_PAYMENTS(items, payments.is_stale, {})}
             </ReadingList>
           </Card>
           <Card title="Timeline">
@@ -73,7 +73,8 @@ function InstrumentView({ of: instrument }: { of: Instrument }) {
 }
 
 /** The actions on an active instrument. */
-function Actions({ instrument: { id, is_kept, usage } }: { instrument: Instrument }) {
+function Actions({ instrument }: { instrument: Instrument }) {
+  const { id, is_kept, usage } = instrument;
   return (
     <div class="title-actions">
       <ConfirmButton
@@ -93,12 +94,12 @@ function Actions({ instrument: { id, is_kept, usage } }: { instrument: Instrumen
       </ConfirmButton>
       {is_kept && (
         <a class="button" href={href(["payments", "new"], { instrument: id })}>
-          Pay with the payer…
+          Charge with the payer…
         </a>
       )}
       {is_kept && usage === "off_session" && (
         <DialogButton text="Charge…" class="primary">
-          {(close) => <ChargeDialog id={id} close={close} />}
+          {(close) => <ChargeDialog instrument={instrument} close={close} />}
         </DialogButton>
       )}
     </div>
@@ -116,7 +117,7 @@ function Details({ instrument }: { instrument: Instrument }) {
       <Fact name="Signed">{mandate?.signed_at}</Fact>
       <Fact name="IBAN">{is_kept ? null : "You send it with each payment"}</Fact>
       <CustomerFacts of={instrument} />
-      <Fact name="Saved by">
+      <Fact name="Saved by payment">
         <Mention id={instrument.payment_id} />
       </Fact>
       <Fact name="Last use" at={instrument.last_used_at} />

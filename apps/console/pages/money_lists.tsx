@@ -93,6 +93,16 @@ const PAYMENT_COLUMNS = moneyColumns<Payment>(
   ],
 );
 
+/** The payments of an instrument. Their method and their customer are those of the page. */
+export const INSTRUMENT_PAYMENTS = tableOf(
+  "Payments",
+  moneyColumns<Payment>(({ id }) => href(["payments", id]), [{
+    heading: "Payer",
+    class: "grow wide-only",
+    cell: ({ off_session }) => off_session ? "Not present" : "Present",
+  }]),
+);
+
 const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(
   ({ id }) => href(["transfers", id]),
   [

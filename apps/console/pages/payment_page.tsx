@@ -37,7 +37,7 @@ function PaymentView({ of: payment }: { of: Payment }) {
             <>
               {" "}
               <a href={href(["payments", "new"], { instrument: payment.instrument_id ?? "" })}>
-                Pay with the payer
+                Charge with the payer
               </a>
             </>
           )}

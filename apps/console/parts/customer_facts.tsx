@@ -2,7 +2,6 @@
 
 import type { Instrument, Payment } from "../../../packages/client/mod.ts";
 import { href } from "../data/route.ts";
-import { sectionName } from "../data/titles.ts";
 import { Fact } from "./text.tsx";
 
 /** The facts. Renders nothing without a customer. */
@@ -19,8 +18,8 @@ export function CustomerFacts(
           <Fact name="Customer id">
             <a href={href(["payments"], { customer_id })}>{customer_id}</a>
           </Fact>
-          <Fact name="Saved">
-            <a href={href(["instruments"], { customer_id })}>{sectionName("instruments")}</a>
+          <Fact name="Instruments">
+            <a href={href(["instruments"], { customer_id })}>Of this customer</a>
           </Fact>
         </>
       )}
