@@ -39,6 +39,7 @@ select p.environment_id, p.id, p.status || ' without a provider event that the m
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  and p.amount_minor > 0
   and not exists (
     select from pay.provider_events event
     where event.environment_id = p.environment_id and event.subject_id = p.id

@@ -31,6 +31,7 @@ const NO_MONEY = {
   amount_disputed: 0,
 };
 const COMPLETED = { status: "completed", ...NO_MONEY };
+const OF_NOTHING = { amount_minor: 0, instrument_id: "ins_1" };
 
 /** Statuses with amounts that they do not allow, for a payment of 1000. */
 const MONEY: [status: string, amounts: Partial<typeof NO_MONEY>][] = [
@@ -55,7 +56,7 @@ const MONEY: [status: string, amounts: Partial<typeof NO_MONEY>][] = [
 ];
 
 /** Statuses with amounts that they allow, for a payment of 1000. */
-const RIGHT_MONEY: typeof MONEY = [
+const RIGHT_MONEY: [status: string, values: Record<string, unknown>][] = [
   ["completed", { amount_refunding: 1000 }],
   ["completed", { amount_released: 999, amount_refunding: 1 }],
   ["partially_refunded", { amount_refunded: 399, amount_released: 600 }],
@@ -67,6 +68,8 @@ const RIGHT_MONEY: typeof MONEY = [
   ["failed", { amount_refunded: 1000 }],
   ["failed", { amount_refunded: 400, amount_refunding: 600 }],
   ["authorized", {}],
+  ...["pending", "requires_action", "processing", "completed", "declined", "failed", "cancelled"]
+    .map((status): [string, typeof OF_NOTHING] => [status, OF_NOTHING]),
 ];
 
 type Violation = [constraint: string, patch: Record<string, unknown>];
@@ -135,8 +138,26 @@ const VIOLATIONS: Violation[] = [
   }],
   ["payments_released_in_range", { ...COMPLETED, amount_released: -1 }],
   ["payments_released_in_range", { ...COMPLETED, amount_released: 1000 }],
+  ["payments_of_nothing_saves", { ...COMPLETED, amount_minor: 0 }],
+  ["payments_of_nothing_saves", { ...COMPLETED, ...OF_NOTHING, status: "authorized" }],
   ["payments_method_kind_known", { method_kind: "cash" }],
   ["payments_sequence_positive", { sequence: 0 }],
+  ["instruments_status_known", { status: "expired" }],
+  ["instruments_method_kind_known", { method_kind: "swift", mandate_id: null, signed_at: null }],
+  ["instruments_usage_known", { usage: "always" }],
+  ["instruments_ended_has_reason", { status: "ended", ended_at: AT }],
+  ["instruments_ended_reason_known", { status: "ended", ended_at: AT, ended_reason: "gift" }],
+  ["instruments_has_mandate", { method_kind: "card" }],
+  ["instruments_has_mandate", { mandate_id: null, signed_at: null }],
+  ["instruments_has_mandate", { signed_at: null }],
+  ["instruments_has_mandate", {
+    method_kind: "card",
+    mandate_id: null,
+    signed_at: null,
+    is_kept: false,
+  }],
+  ["instruments_mandate", { id: "ins_2", mandate_id: "m-1" }],
+  ["instruments_sequence_positive", { sequence: 0 }],
   ["refunds_amount_minor_positive", { amount_minor: 0 }],
   ["refunds_status_known", { status: "sent" }],
   ["disputes_pkey", { status: "won" }],
@@ -204,7 +225,7 @@ const VIOLATIONS: Violation[] = [
   ["provider_operations_exclusive", { id: "c1", op: "cancel" }],
   ["provider_operations_op_known", { op: "gift" }],
   ["provider_operations_refund_has_id", { op: "refund" }],
-  ["provider_operations_amount_minor_positive", { amount_minor: 0 }],
+  ["provider_operations_amount_minor_positive", { op: "capture", amount_minor: 0 }],
   ["provider_operations_state_known", { state: "lost", next_attempt_at: null }],
   ["provider_operations_pending_has_next", { next_attempt_at: null }],
   ["provider_operations_pending_has_next", {

@@ -120,6 +120,52 @@ const BREAKS: Break[] = [
     `update pay.disputes set body = replace(body, '"reason":"', '"reason":"x')`,
     ["dispute_bodies"],
   ],
+  [
+    "a refund of a payment of 0",
+    `update pay.refunds set payment_id = (select id from pay.payments where amount_minor = 0)`,
+    ["instruments", "refund_bodies", "refunds"],
+  ],
+  [
+    "a movement of a payment of 0",
+    `update pay.ledger_movements set
+       subject_id = (select id from pay.payments where amount_minor = 0)
+     where transaction_id = (${CAPTURE})`,
+    ["instruments", "payment_money"],
+  ],
+  [
+    "an active instrument of a declined card",
+    "update pay.instruments set status = 'active' where status = 'failed'",
+    ["instruments"],
+  ],
+  [
+    "a failed instrument of a completed payment",
+    "update pay.instruments set status = 'failed' where status = 'active'",
+    ["instruments"],
+  ],
+  [
+    "a pending instrument of a failed payment",
+    "update pay.instruments set status = 'pending' where status = 'failed'",
+    ["instruments"],
+  ],
+  [
+    "an instrument that ended without an event",
+    `update pay.instruments set status = 'ended', ended_reason = 'deleted', ended_at = now()
+     where status = 'active'`,
+    ["instruments"],
+  ],
+  [
+    "an instrument that is active after the event of its end",
+    `update pay.instruments set status = 'active', ended_reason = null, ended_at = null
+     where status = 'ended'`,
+    ["instruments"],
+  ],
+  [
+    "a mandate with two instruments",
+    `drop index pay.instruments_mandate;
+     insert into pay.instruments select (json_populate_record(t, '{"id":"ins_2"}')).*
+     from pay.instruments t where t.mandate_id is not null`,
+    ["instruments"],
+  ],
   ["a refund without a body", "update pay.refunds set body = ''", ["refund_bodies"]],
   ["a missing event", "delete from pay.events where type = 'payment.created'", [
     "bodies",
@@ -160,7 +206,8 @@ const BREAKS: Break[] = [
     "a missing payment without any of its rows",
     `delete from pay.payments where status = 'pending';
      delete from pay.events where subject_id not in
-       (select id from pay.payments union all select id from pay.transfers);
+       (select id from pay.payments union all select id from pay.transfers
+        union all select id from pay.instruments);
      delete from pay.webhook_deliveries where event_id not in (select id from pay.events)`,
     ["stored_responses"],
   ],
@@ -168,7 +215,8 @@ const BREAKS: Break[] = [
     "a missing declined payment without any of its rows",
     `delete from pay.payments where status = 'declined';
      delete from pay.events where subject_id not in
-       (select id from pay.payments union all select id from pay.transfers);
+       (select id from pay.payments union all select id from pay.transfers
+        union all select id from pay.instruments);
      delete from pay.webhook_deliveries where event_id not in (select id from pay.events)`,
     ["stored_responses"],
   ],
@@ -279,7 +327,7 @@ const BREAKS: Break[] = [
        api_key_id, request_id, decline_is_error)
      select environment_id, 'pc_1', 'pac_1', 'evm', 'authorize', id, amount_minor, currency, '{}',
        'settled', 1, now(), now(), true, 'key_1', 'req_1', true
-     from pay.payments where status = 'completed' limit 1;
+     from pay.payments where status = 'completed' and amount_minor > 0 limit 1;
      insert into pay.deposit_addresses
        (environment_id, account_id, operation_id, payment_id, xpub_index, expires_at)
      select environment_id, account_id, id, subject_id, 0, now() from pay.provider_operations
@@ -491,7 +539,8 @@ Deno.test("the invariants of the books", async (t) => {
       await setLivemode(service, false);
       const paid = await sql<{ id: string; status: string }[]>`
         select id, status from pay.payments
-        where environment_id = ${environment_id} and status in ('completed', 'requires_action')`;
+        where environment_id = ${environment_id} and status in ('completed', 'requires_action')
+          and instrument_id is null`;
       assert.deepEqual(paid.map(({ status }) => status).sort(), ["completed", "requires_action"]);
       for (const { id, status } of paid) {
         const move = status === "completed" ? "refund" : "cancel";
@@ -537,6 +586,22 @@ async function work(service: TestService, key = service.key.text): Promise<void>
       idempotency_key: name,
     });
   }
+  const save = { customer: { id: "c", email: "c@example.com" }, save: "off_session" };
+  const back = { return_url: "https://shop.example/back" };
+  const mandate = { signed_at: "2026-01-31" };
+  for (
+    const body of [
+      { amount: 0, card: APPROVED_CARD, ...back },
+      { card: declined },
+      { card: secure, ...back },
+      { iban: "DE89370400440532013000", mandate },
+    ]
+  ) await service.pay({ ...save, ...body }, { key });
+  const { body: saved } = await service.pay({ ...save, card: APPROVED_CARD }, { key });
+  await service.call("DELETE", `/api-v1-payments/v1/instruments/${saved.instrument_id}`, {
+    key,
+    idempotency_key: "kept-end",
+  });
   for (const outcome of ["success", "declined", "pending", "refunded", "chargeback"]) {
     await service.make({ outcome }, { key, idempotency_key: `made-${outcome}` });
   }

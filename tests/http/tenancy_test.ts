@@ -26,7 +26,6 @@ const WITHOUT_ROWS = [
   "chain_payouts",
   "deposit_addresses",
   "invariant_breaches",
-  "mandates",
   "provider_accounts",
   "provider_cursors",
   "provider_events",
@@ -130,7 +129,13 @@ function filtersBy(prefixes: readonly string[]): [path: string, name: string, pr
 }
 
 /** Operations after which a resource of the catalogue has ended, so that its id opens nothing. */
-const ENDS = ["deleteSandbox", "revokeApiKey", "deleteWebhookEndpoint", "deleteFault"];
+const ENDS = [
+  "deleteSandbox",
+  "revokeApiKey",
+  "deleteWebhookEndpoint",
+  "deleteFault",
+  "endInstrument",
+];
 
 /** Sends the catalogue in the other environment. Returns an id of each kind, of what has not ended. */
 async function fillOther(service: TestService): Promise<Record<string, string>> {

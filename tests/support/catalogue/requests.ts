@@ -24,6 +24,7 @@ export interface CatalogueRequest {
 }
 
 const EUR = { amount: 1999, currency: "EUR" };
+const CUSTOMER = { id: "customer-7", email: "ada@example.com" };
 const CARD = { ...EUR, capability: "card_payment", customer: { email: "ada@example.com" } };
 const card = (number: string) => ({ card: { ...APPROVED_CARD, number } });
 const forced = (outcome: string) => ({ amount_minor: 2500, currency: "EUR", outcome });
@@ -142,6 +143,28 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
       save: "deposit",
     },
   ),
+  request("createPayment", "save", "A card that is saved for later payments", {
+    body: { ...EUR, customer: CUSTOMER, card: { token: "pm_card_visa" }, save: "off_session" },
+  }),
+  request("createPayment", "save_sepa", "SEPA Direct Debit: the mandate is saved, without money", {
+    body: {
+      amount: 0,
+      currency: "EUR",
+      customer: CUSTOMER,
+      iban: "DE89 3704 0044 0532 0130 00",
+      mandate: { signed_at: "2026-01-31" },
+      save: "off_session",
+    },
+  }),
+  request("listInstruments", "page", "The newest card of a customer", {
+    query: `customer_id=${CUSTOMER.id}&method_kind=card&limit=1`,
+    save: "instrument",
+  }),
+  request("createPayment", "off_session", "With a saved instrument, without the payer", {
+    body: { ...EUR, instrument: "$instrument", off_session: true },
+  }),
+  request("getInstrument", "instrument", "An instrument", { of: "instrument" }),
+  request("endInstrument", "ended", "End an instrument", { of: "instrument" }),
   request("getPayment", "payment", "A completed payment", { of: "payment" }),
   request("listPayments", "page", "A page of one", { query: one }),
   request("cancelPayment", "cancelled", "Cancel a pending payment", { of: "pending" }),

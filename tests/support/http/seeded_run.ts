@@ -43,12 +43,17 @@ const INSTRUMENTS = [
     iban: "DE89 3704 0044 0532 0130 00",
     mandate: { id: "M-1", signed_at: "2029-12-01", sequence: "recurring" },
   },
+  {
+    ...{ iban: "DE89 3704 0044 0532 0130 00", mandate: { signed_at: "2029-12-01" } },
+    ...{ customer: { id: "customer-8", email: "b@example.com" }, save: "off_session" },
+  },
   { wallet: "0x000000000000000000000000000000000000dEaD" },
 ];
 
 /** Lists whose items follow from the requests. */
 const LISTS = [
   "payments",
+  "instruments",
   "refunds",
   "transfers",
   "disputes",

@@ -86,7 +86,16 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   },
   transcript_lines: { n: 1, line: "{}" },
   sandbox_storage: { day: "2026-01-01", account: "account", bytes: 1 },
-  mandates: { id: "M-1", is_over: false, used_at: "2026-01-01", touched_at: "2026-01-01" },
+  instruments: {
+    id: "ins_1",
+    status: "active",
+    method_kind: "sepa",
+    usage: "off_session",
+    is_kept: true,
+    mandate_id: "M-1",
+    signed_at: "2026-01-01",
+    touched_at: "2026-01-01",
+  },
   attempt_log: {
     slot: 1,
     attempt: 1,
