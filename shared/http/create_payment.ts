@@ -7,45 +7,49 @@ import {
   withoutRateCount,
 } from "../domain/changes/service_request.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
-import {
-  readStoredInstrument,
-  type StoredInstrument,
-  unknownInstrument,
-} from "../domain/payments/instruments.ts";
+import { readStoredInstrument, unknownInstrument } from "../domain/payments/instruments.ts";
 import type { CreatePaymentBody } from "../schema/payment.ts";
-import type { Access } from "../store/outcome.ts";
-import type { Store } from "../store/store.ts";
+import type { Access, Idempotency } from "../store/outcome.ts";
+import type { Loaded, Store } from "../store/store.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /**
  * Creates a payment. With a saved instrument it takes a round trip more, which is the one that
- * counts against the rate limit.
+ * counts against the rate limit, unless it finds the stored response of the same request.
  * @param decline_is_error true: a decline returns 402. False: 201, as the sandbox function does
  */
-export function createPayment(
+export async function createPayment(
   { operations, store }: Pick<Dependencies, "operations" | "store">,
   request: ServiceRequest,
   body: CreatePaymentBody,
   decline_is_error: boolean,
 ): Promise<Reply> {
-  const { context, access } = request;
+  const { context, access, idempotency } = request;
   const { instrument } = body;
   if (instrument === undefined) {
-    return operations.create(request, () => paymentOf(body, decline_is_error, context));
+    return await operations.create(request, () => paymentOf(body, decline_is_error, context));
   }
+  let loaded: Loaded | null = await loadInstrument(store, access, instrument, idempotency);
+  if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
   const counted = withoutRateCount(access);
-  let reading = access;
-  return operations.create({ ...request, access: counted }, async () => {
-    const used = await loadInstrument(store, reading, instrument);
-    reading = counted;
+  return await operations.create({ ...request, access: counted }, async () => {
+    const found = loaded ?? await loadInstrument(store, counted, instrument, null);
+    loaded = null;
+    if (found.outcome === "replay") throw new Error("a load without a key has no replay");
+    const used = readStoredInstrument(found.body, found.detail!);
     return paymentOf(body, decline_is_error, context, used);
   });
 }
 
-async function loadInstrument(store: Store, access: Access, id: string): Promise<StoredInstrument> {
+async function loadInstrument(
+  store: Store,
+  access: Access,
+  id: string,
+  idempotency: Idempotency | null,
+): Promise<Loaded> {
   try {
-    const loaded = await store.load({ ...access, scope: "instruments:use" }, "instruments", id);
-    if (loaded.outcome === "found") return readStoredInstrument(loaded.body, loaded.detail!);
+    const scoped = { ...access, scope: "instruments:use" } as const;
+    return await store.load(scoped, "instruments", id, idempotency);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "not_found") throw error;
   }

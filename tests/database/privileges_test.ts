@@ -26,6 +26,7 @@ const ENTRY_FUNCTIONS = [
   "delete_fault",
   "disable_webhook_endpoint",
   "end_bank_order",
+  "end_instrument",
   "end_sandbox",
   "end_trigger",
   "find_bank_orders",
