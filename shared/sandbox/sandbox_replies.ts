@@ -173,8 +173,9 @@ function simulate(
   }
   const saved = behaviour && usage && SAVED_RESULTS[behaviour]?.[usage];
   if (saved) return saved;
-  // There is no money that could be disputed.
-  if (behaviour === "dispute" && subject.amount_minor === 0) return { result: "completed" };
+  // There is no money that could come back.
+  const comes_back = behaviour === "dispute" || behaviour === "bank_return";
+  if (comes_back && subject.amount_minor === 0) return { result: "completed" };
   if (!behaviour || is_manual && RAILS[subject.method_kind].takes_time) {
     return { result: "pending" };
   }

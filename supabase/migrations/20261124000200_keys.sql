@@ -89,7 +89,8 @@ create table pay.api_keys (
   constraint api_keys_name_length check (length(name) between 1 and 100),
   constraint api_keys_scopes_known check (scopes <@ array[
     'payments:read', 'payments:write', 'refunds:write', 'transfers:read', 'transfers:write',
-    'webhooks:read', 'webhooks:write', 'events:read', 'ledger:read', 'keys:write', 'sandbox:write'
+    'webhooks:read', 'webhooks:write', 'events:read', 'ledger:read', 'instruments:use',
+    'instruments:write', 'customers:erase', 'keys:write', 'sandbox:write'
   ])
 );
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';

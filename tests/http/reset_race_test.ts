@@ -53,6 +53,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
       webhook_deliveries: 0,
       idempotency_keys: 0,
       webhook_endpoints: 0,
+      instruments: 0,
     });
     assert.equal((await service.call("GET", `${PAYMENTS}/${old.body.id}`)).status, 404);
     const path = `/api-v1-payments/v1/refunds/${refunded.body.id}`;

@@ -109,6 +109,7 @@ const NOTHING = {
   webhook_deliveries: 0,
   idempotency_keys: 0,
   webhook_endpoints: 0,
+  instruments: 0,
 };
 /** The resulting rows by the lifecycle table: success, declined, pending, refunded, chargeback. */
 const FILLED = {

@@ -58,9 +58,17 @@ const Change = fc.oneof(
     do: fc.constant("create"),
     instrument: fc.constantFrom(...EURO),
     outcome: fc.option(fc.constantFrom(...Object.keys(OUTCOMES)), { freq: 1 }),
-    amount: Amount,
+    amount: fc.integer({ min: 0, max: 20 }),
     is_sandbox: fc.boolean(),
+    save: fc.option(fc.constantFrom("on_session", "off_session"), { freq: 2 }),
   }),
+  fc.record({
+    do: fc.constant("use"),
+    target: Target,
+    amount: Amount,
+    off_session: fc.boolean(),
+  }),
+  fc.record({ do: fc.constant("end"), target: Target }),
   {
     weight: 3,
     arbitrary: fc.record({
@@ -269,6 +277,7 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
       assert.equal(response.status, 200, response.text);
       assert.equal(response.body.deleted.payments, model.payments.length);
       assert.equal(response.body.deleted.transfers, model.transfers.length);
+      assert.equal(response.body.deleted.instruments, model.instruments.length);
       return model.reset();
     }
     case "look":
@@ -304,6 +313,8 @@ const NOBODY: Partial<Record<ChangeStep["do"], string>> = {
   move_transfer: "tr_",
   advance_refund: "re_",
   dispute: "dp_",
+  use: "ins_",
+  end: "ins_",
 };
 
 async function send(
@@ -312,6 +323,9 @@ async function send(
   { service, key: api_key }: Real,
 ): Promise<void> {
   if (change.do === "dispute") await readDispute(change.target, model, { service, key: api_key });
+  if (change.do === "use" || change.do === "end") {
+    await readInstruments(model, { service, key: api_key });
+  }
   const subject = model.subjectOf(change);
   const nobody = NOBODY[change.do] ?? "pay_";
   const id = subject?.id ?? nobody + "0".repeat(26);
@@ -322,7 +336,7 @@ async function send(
   const judgement = model.judge(change, key, { method, path: path.replace(id, "{id}") }, fault);
   const response = await service.call(method, path, {
     key: api_key.text,
-    body: request.body,
+    body: request.body ?? undefined,
     ...(key !== null && { idempotency_key: `key-${key}` }),
     ...(fault !== null && { headers: { "Sandbox-Fault": fault } }),
   });
@@ -388,6 +402,15 @@ async function readDispute(target: number, model: ServiceModel, { service, key }
   if (dispute) payment.dispute = { id: dispute.id, at_ms: Date.parse(dispute.created_at) };
 }
 
+/** Reads the ids of the instruments into the model. */
+async function readInstruments(model: ServiceModel, { service, key }: Real) {
+  const path = "/api-v1-payments/v1/instruments?limit=100";
+  const { body, text } = await service.call("GET", path, { key: key.text });
+  assert.equal(body.data.length, model.instruments.length, text);
+  for (const [i, { id }] of body.data.toReversed().entries()) model.instruments[i]!.id = id;
+  return body.data;
+}
+
 /** A step as an action of the chaos plan. */
 function actionOf(
   change: Exclude<ChangeStep, { do: "dispute" }>,
@@ -396,6 +419,9 @@ function actionOf(
     case "create":
     case "transfer":
       return { ...change, currency: "EUR" };
+    case "use":
+    case "end":
+      return change;
     case "move":
       return change.move;
     case "advance_refund":
@@ -414,7 +440,7 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
     assert.equal(response.status, 200, response.text);
     return response.body;
   };
-  const newestFirst = <T extends { id: string }>(items: T[]) => items.toReversed();
+  const newestFirst = <T extends { id: string | null }>(items: T[]) => items.toReversed();
   const payments = await get("payments?limit=100");
   assert.deepEqual(
     payments.data.map((payment: Record<string, unknown>) => [
@@ -459,6 +485,23 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
     const list = await get(`events?payment_id=${id}&limit=100`);
     const types = list.data.map(({ type }: { type: string }) => type).toReversed();
     assert.deepEqual(types, events.map(({ type }) => type));
+  }
+  const instruments = await readInstruments(model, { service, key });
+  assert.deepEqual(
+    instruments.map((
+      { status, ended_reason, usage, is_kept, sequence, last_used_at }: Record<string, unknown>,
+    ) => [status, ended_reason, usage, is_kept, sequence, last_used_at]),
+    newestFirst(model.instruments).map(({ payment: { standing: { saved } }, used_ms }) => [
+      ...[saved!.status, saved!.reason, saved!.usage, saved!.is_kept, saved!.sequence],
+      used_ms === null ? null : new Date(used_ms).toISOString(),
+    ]),
+  );
+  for (const { id, ended_ms } of model.instruments) {
+    const { data } = await get(`events?instrument_id=${id}`);
+    assert.deepEqual(
+      data.map(({ created_at }: { created_at: string }) => Date.parse(created_at)),
+      ended_ms === null || ended_ms < model.time_ms - 30 * DAY_MS ? [] : [ended_ms],
+    );
   }
   const faults = await service.call("GET", "/api-v1-sandbox/faults?limit=100", { key: key.text });
   assert.deepEqual(

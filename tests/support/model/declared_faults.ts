@@ -4,6 +4,7 @@
  */
 
 import type { Expected, Standing } from "./payment_model.ts";
+import { newSaved } from "./saved_model.ts";
 import type { TransferStanding } from "./transfer_model.ts";
 
 /** A fault as a test declares it. */
@@ -82,6 +83,8 @@ export function expectFaultyCreate(
     dispute: null,
     refunds: [],
     sequence: events.length,
+    saved: usual.next.saved &&
+      newSaved(usual.next.saved.name, usual.next.saved.usage, { ...usual.next, status }),
   };
   return fault === "declined" && !is_sandbox
     ? { http: 402, code: "payment_declined", next, events }

@@ -45,7 +45,7 @@ export function dueDate(at_ms: number): number {
   }
 }
 
-/** The time a number of months before another. */
+/** The time a number of months before another; below 0, after it. */
 export function monthsBefore(at_ms: number, months: number): number {
   const date = new Date(at_ms);
   const day = date.getUTCDate();

@@ -1,6 +1,7 @@
 /** The steps of a workload on one sandbox, and what its model keeps of them. */
 
 import type { DisputeMove, Move, Standing } from "./payment_model.ts";
+import type { Saved } from "./saved_model.ts";
 import type { TransferStanding } from "./transfer_model.ts";
 import type { FaultDeclaration } from "./declared_faults.ts";
 
@@ -12,8 +13,13 @@ export type ChangeStep =
     outcome: string | null;
     amount: number;
     is_sandbox: boolean;
+    /** The usage of the instrument that it saves; absent: it saves none. */
+    save?: string | null;
   }
-  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" } | DisputeMove> }
+  /** A payment by an instrument. `target` counts back from the newest instrument. */
+  | { do: "use"; target: number; amount: number; off_session: boolean }
+  | { do: "end"; target: number }
+  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" | "return" } | DisputeMove> }
   /** About the newest dispute of the payment. */
   | { do: "dispute"; target: number; move: DisputeMove }
   /** `refund` counts back from the newest requested refund of the payment. */
@@ -59,11 +65,28 @@ export interface Made<T> {
   mandate_id: string | null;
 }
 
+/** An instrument. It is what its payment has saved, also when that is deleted. */
+export interface MadeInstrument {
+  /** Null until a list shows it. */
+  id: string | null;
+  payment: Made<Standing>;
+  /** Another value for each mandate; null for a card. */
+  mandate_id: string | null;
+  used_ms: number | null;
+  /** When its mandate ends if it is not used before; null: it does not end so. */
+  idle_ms: number | null;
+  /** The real time of its last change. */
+  touched_ms: number;
+  ended_ms: number | null;
+}
+
 /** A change that happens by itself, if the payment or transfer then still waits for it. */
 export interface Due {
   at_ms: number;
   waits(): boolean;
   move: Move;
+  /** What follows from the move. */
+  then?(at_ms: number): void;
   /** The number of an advance that counts it. */
   did?: "expired_payments" | "disputes_closed";
 }
@@ -87,8 +110,8 @@ export interface Judgement {
   fault?: string | null;
   /** The status that a fault hides: the request is processed, but its response is an error. */
   hidden_http?: number;
-  /** The state of the payment or transfer afterwards. */
-  standing: Standing | TransferStanding | null;
+  /** The state of the payment, transfer or instrument afterwards. */
+  standing: Standing | TransferStanding | Saved | null;
   /** `text`: null if a fault has hidden it. */
   happen(response: { id: string; text: string | null }): void;
 }

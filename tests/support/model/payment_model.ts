@@ -5,6 +5,7 @@
  */
 
 import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";
+import { endSaved, newSaved, type Saved, settleSaved } from "./saved_model.ts";
 
 /** A payment in the model. Amounts are minor units. */
 export interface Standing {
@@ -26,6 +27,8 @@ export interface Standing {
   refunds: readonly RefundStanding[];
   /** Events so far. */
   sequence: number;
+  /** The instrument that it saves, or whose mandate it is the first to use; null: none. */
+  saved: Saved | null;
 }
 
 /** Status of a dispute that the merchant has not won. */
@@ -51,6 +54,8 @@ export type Move =
   /** Moves the refund with this id. */
   | { do: "advance_refund"; id: string; to: "completed" | "failed" }
   | { do: "advance"; to: string }
+  /** By the bank, of a collection. */
+  | { do: "return" }
   | DisputeMove
   | { do: "authenticate"; result: "success" | "failure" };
 
@@ -70,6 +75,8 @@ export interface Expected<T> {
   events: string[];
   /** The refund in the response, if the response is a refund. */
   refund?: RefundStanding;
+  /** What the response shows, if it is an instrument or another payment. */
+  shows?: Standing | Saved;
 }
 
 /** Every status of a payment. */
@@ -104,47 +111,93 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
 const PAID = ["completed", "partially_refunded"];
 const OPEN = ["pending", "requires_action", "processing"];
 
-/** The expected response to a create. An outcome overrides the instrument. */
+/**
+ * The expected response to a create. An outcome overrides the instrument.
+ * @param usage of the instrument that the payment saves; null: it saves none
+ */
 export function expectCreate(
   instrument: string,
   outcome: string | null,
   amount: number,
   is_sandbox: boolean,
+  usage: string | null = null,
 ): Expected<Standing> {
-  const { body, kind, ...known } = INSTRUMENTS[instrument]!;
+  const { body, kind, on_due_date, is_for_saving = false, ...known } = INSTRUMENTS[instrument]!;
   const is_captured_later = body["capture"] === "manual";
-  const forced = outcome === null ? known.status : OUTCOMES[outcome]!;
+  const is_collected = on_due_date !== undefined;
+  // Without money there is nothing to collect and nothing to dispute.
+  const is_done = amount === 0 && (is_collected || known.status === "chargeback");
+  const forced = outcome === null
+    ? is_done ? "completed" : known.status
+    : OUTCOMES[outcome]!;
   const status = forced === "completed" && is_captured_later ? "authorized" : forced;
-  const next = {
-    status,
-    kind,
-    amount,
+  const next = begin(kind, amount, status, {
     is_captured_later,
     refunds_wait: body["settlement"] === "manual",
-    captured: 0,
-    refunded: 0,
-    refunding: 0,
-    disputed: 0,
-    dispute: null as DisputeStatus | null,
-    refunds: [] as RefundStanding[],
-    sequence: 0,
-  };
-  if (is_captured_later && (status === "refunded" || status === "chargeback")) {
+    saved: usage === null ? null : newSaved(instrument, usage, { status, kind }),
+  });
+  const needs_money = is_captured_later || status === "refunded" || status === "chargeback";
+  const is_given_back = status === "refunded" || status === "chargeback";
+  const is_refused = is_captured_later && is_given_back || amount === 0 && needs_money ||
+    (usage === null
+      ? amount === 0 || is_for_saving
+      : !is_collected && (kind !== "card" || body["card"] === undefined));
+  if (is_refused) return { http: 400, code: "invalid_parameter", next, events: [] };
+  return made(next, outcome === null ? known.code : "payment_declined", is_sandbox);
+}
+
+/** The expected response to a payment by a saved instrument. */
+export function expectUse(saved: Saved, amount: number, off_session: boolean): Expected<Standing> {
+  const { kind, on_due_date, uses, use_code } = INSTRUMENTS[saved.name]!;
+  const usual = on_due_date === undefined ? "completed" : "processing";
+  const next = begin(kind, amount, uses?.[off_session ? 1 : 0] ?? usual);
+  if (!saved.is_kept || off_session && saved.usage !== "off_session") {
     return { http: 400, code: "invalid_parameter", next, events: [] };
   }
-  if (["completed", "refunded", "chargeback"].includes(status)) next.captured = amount;
-  if (status === "chargeback") {
-    next.disputed = amount;
-    next.dispute = "needs_response";
-  }
-  if (status === "refunded") {
-    next.refunded = amount;
-    next.refunds = [{ id: null, amount, status: "completed", payment_status: "refunded" }];
-  }
-  const events = ["payment.created", ...FIRST_EVENTS[status]!];
-  next.sequence = events.length;
-  if (status !== "declined" || is_sandbox) return { http: 201, code: null, next, events };
-  return { http: 402, code: outcome === null ? known.code! : "payment_declined", next, events };
+  if (saved.status !== "active") return { http: 409, code: "invalid_state", next, events: [] };
+  return made(next, use_code, false);
+}
+
+/** The expected response to the end of the instrument of a payment. */
+export function expectEnd(payment: Standing): Expected<Standing> {
+  const saved = endSaved(payment.saved!, "deleted");
+  const next = { ...payment, saved };
+  return saved.status === "ended"
+    ? { http: 200, code: null, next, events: [], shows: saved }
+    : refused(payment);
+}
+
+/** A new payment in a status. */
+function begin(
+  kind: string,
+  amount: number,
+  status: string,
+  more: Partial<Standing> = {},
+): Standing {
+  const has_money = ["completed", "refunded", "chargeback"].includes(status);
+  const refund: RefundStanding = {
+    ...{ id: null, amount, status: "completed", payment_status: "refunded" },
+  };
+  return {
+    ...{ status, kind, amount, is_captured_later: false, refunds_wait: false },
+    captured: has_money ? amount : 0,
+    refunded: status === "refunded" ? amount : 0,
+    refunding: 0,
+    disputed: status === "chargeback" ? amount : 0,
+    dispute: status === "chargeback" ? "needs_response" : null,
+    refunds: status === "refunded" ? [refund] : [],
+    sequence: 1 + FIRST_EVENTS[status]!.length,
+    saved: null,
+    ...more,
+  };
+}
+
+/** The response to a create. @param code of its decline */
+function made(next: Standing, code: string | undefined, is_sandbox: boolean): Expected<Standing> {
+  const events = ["payment.created", ...FIRST_EVENTS[next.status]!];
+  return next.status === "declined" && !is_sandbox
+    ? { http: 402, code: code!, next, events }
+    : { http: 201, code: null, next, events };
 }
 
 /** The expected response to a move of a payment. */
@@ -174,6 +227,10 @@ export function expectMove(payment: Standing, move: Move): Expected<Standing> {
         : complete(payment, payment.amount);
     case "advance":
       return expectAdvance(payment, move.to);
+    case "return":
+      return [...PAID, "refunded"].includes(status) && payment.captured > 0
+        ? become(payment, "failed")
+        : refused(payment);
     case "evidence":
     case "accept":
       return expectDisputeMove(payment, move);
@@ -227,7 +284,9 @@ function change(
   http = 200,
 ): Expected<Standing> {
   const sequence = payment.sequence + events.length;
-  return { http, code: null, next: { ...payment, ...more, sequence }, events };
+  const changed = { ...payment, ...more, sequence };
+  const saved = settleSaved(payment.saved, changed);
+  return { http, code: null, next: { ...changed, saved }, events };
 }
 
 function become(payment: Standing, status: string, more: Partial<Standing> = {}) {
@@ -321,10 +380,10 @@ function expectAdvance(payment: Standing, to: string): Expected<Standing> {
       const more = { status: to, disputed: rest, dispute: "needs_response" } as const;
       return change(payment, ["dispute.created", "payment.chargeback"], more);
     }
-    if (to === "refunded" && refunding === 0) return giveBack(payment, rest);
+    if (to === "refunded" && refunding === 0 && rest > 0) return giveBack(payment, rest);
     if (to === "partially_refunded" && rest > 1) return giveBack(payment, Math.floor(rest / 2));
     const is_bank = kind === "sepa" || kind === "swift";
-    return to === "failed" && is_bank ? become(payment, to) : refused(payment);
+    return to === "failed" && is_bank && payment.captured > 0 ? become(payment, to) : refused(payment);
   }
   if (status === "chargeback") {
     // The merchant has won the dispute.

@@ -8,7 +8,10 @@
 import {
   availableOf,
   expectCreate,
+  type Expected,
+  expectEnd,
   expectMove,
+  expectUse,
   type Move,
   nameNewestRefund,
   type Standing,
@@ -25,7 +28,15 @@ import {
   TIMEOUT_MS,
 } from "./declared_faults.ts";
 import { dueDate, EVIDENCE_MS, laterMove, madeNow, monthsBefore, schedule } from "./due_moves.ts";
-import type { ChangeStep, Judgement, Made, SentRequest } from "./model_steps.ts";
+import { endSaved, newSaved, type Saved } from "./saved_model.ts";
+import type {
+  ChangeStep,
+  Due,
+  Judgement,
+  Made,
+  MadeInstrument,
+  SentRequest,
+} from "./model_steps.ts";
 
 const HOUR_MS = 3_600_000;
 /** Lifetime of idempotency keys, from the first request (contract §5). */
@@ -34,6 +45,8 @@ const KEY_RETENTION_MS = 24 * HOUR_MS;
 const LATE_MS = 2_000;
 /** The rail of the transfers of the workload. */
 const RAILS = { approved: "swift", returned: "sepa" } as const;
+/** Time after which a collection is returned whose payer did not want it. */
+const RETURN_MS = 20 * 24 * HOUR_MS;
 /** Lifetime of the data of a test key (contract §5). */
 const DATA_RETENTION_MS = 30 * 24 * HOUR_MS;
 
@@ -43,13 +56,12 @@ export class ServiceModel {
   /** The oldest payment is the first. */
   payments: Made<Standing>[] = [];
   transfers: Made<TransferStanding>[] = [];
+  instruments: MadeInstrument[] = [];
   /** The available balance, in euro cents. */
   available = 0;
   /** The time at which the clock of the sandbox stands, or how far it is ahead. */
   #frozen_ms: number | null = null;
   #offset_ms = 0;
-  /** The last use of each mandate: by the sandbox, and the real time of it. */
-  readonly #mandates = new Map<string, { used_ms: number; touched_ms: number }>();
   readonly faults = new DeclaredFaults();
   readonly #stored = new Map<
     number,
@@ -78,12 +90,16 @@ export class ServiceModel {
         .sort((a, b) => a.due.at_ms - b.due.at_ms);
       if (!next) break;
       const { payment, due } = next;
+      this.#endIdle(due.at_ms);
       payment.due = payment.due.filter((other) => other !== due);
       if (!due.waits()) continue;
       // A change of the payment can come after the time at which the result was due.
-      this.#apply(payment, due.move, Math.max(due.at_ms, payment.changed_ms));
+      const at_ms = Math.max(due.at_ms, payment.changed_ms);
+      this.#apply(payment, due.move, at_ms);
+      due.then?.(at_ms);
       if (due.did) did[due.did]++;
     }
+    this.#endIdle(target);
     for (const transfer of this.transfers) {
       for (const { at_ms, waits, move } of transfer.due.filter((due) => due.at_ms <= target)) {
         if (waits() && move.do === "advance") this.#moveTransfer(transfer, move, at_ms);
@@ -96,8 +112,12 @@ export class ServiceModel {
     return did;
   }
 
-  /** The payment, transfer or refund that a step is about; undefined when there is none. */
+  /** The resource that a step is about; undefined when there is none. */
   subjectOf(change: ChangeStep): { id: string } | undefined {
+    if (change.do === "use" || change.do === "end") {
+      const id = newest(this.instruments, change.target)?.id;
+      return id ? { id } : undefined;
+    }
     if (change.do === "advance_refund") {
       const id = this.#refundOf(change);
       return id === undefined ? undefined : { id };
@@ -164,7 +184,8 @@ export class ServiceModel {
       happen: (response) => {
         judgement.happen(response);
         const { http, code } = judgement;
-        const is_stored = http < 300 || http === 402 || code === "invalid_state";
+        const is_stored = http < 300 || http === 402 ||
+          code === "invalid_state" && change.do !== "use" && change.do !== "end";
         if (key !== null && is_stored) {
           this.#stored.set(key, { request, at_ms: this.time_ms, http, text: response.text });
         }
@@ -173,17 +194,18 @@ export class ServiceModel {
   }
 
   purge(): void {
+    this.#endIdle(this.time_ms);
     this.#purgeBefore(this.time_ms);
   }
 
   #purgeBefore(now_ms: number): void {
     const is_young = ({ at_ms }: { at_ms: number }) => at_ms >= now_ms - DATA_RETENTION_MS;
     this.faults.purgeBefore(now_ms - DATA_RETENTION_MS);
-    for (const [id, { touched_ms }] of this.#mandates) {
-      if (touched_ms < this.now_ms - DATA_RETENTION_MS) this.#mandates.delete(id);
-    }
+    this.instruments = this.instruments.filter(({ touched_ms }) =>
+      touched_ms >= this.now_ms - DATA_RETENTION_MS
+    );
     const can_come_back = ({ mandate_id, standing, at_ms }: Made<Standing>) =>
-      mandate_id !== null && now_ms > this.now_ms && this.#mandates.has(mandate_id) &&
+      now_ms > this.now_ms && this.#instrumentOf(mandate_id) !== undefined &&
       ["completed", "partially_refunded"].includes(standing.status) &&
       at_ms > monthsBefore(now_ms, 14);
     for (const made of [...this.payments, ...this.transfers]) {
@@ -196,9 +218,9 @@ export class ServiceModel {
   }
 
   reset(): void {
-    this.#mandates.clear();
     this.payments = [];
     this.transfers = [];
+    this.instruments = [];
     this.available = 0;
     this.#frozen_ms = null;
     this.#offset_ms = 0;
@@ -211,42 +233,51 @@ export class ServiceModel {
     const dated = (types: string[]) => types.map((type) => ({ type, at_ms }));
     switch (change.do) {
       case "create": {
-        const { instrument, outcome, amount, is_sandbox } = change;
-        const usual = expectCreate(instrument, outcome, amount, is_sandbox);
-        if (usual.http === 400) {
-          const { http, code } = usual;
-          return { http, code, replays: null, standing: null, happen: () => {} };
+        const { instrument, outcome, amount, is_sandbox, save = null } = change;
+        const usual = expectCreate(instrument, outcome, amount, is_sandbox, save);
+        if (usual.http === 400) return INVALID;
+        const { body, on_due_date } = INSTRUMENTS[instrument]!;
+        const mandate = on_due_date === undefined
+          ? null
+          : body["mandate"] as Partial<typeof MANDATE>;
+        const known = this.#instrumentOf(mandate?.id ?? null);
+        if (mandate?.id !== undefined) {
+          const is_over = known?.payment.standing.saved?.status === "ended" ||
+            (known?.idle_ms ?? idleFrom(0)) < at_ms;
+          if (is_over || known && save !== null) return INVALID;
         }
-        const { kind, body, on_due_date } = INSTRUMENTS[instrument]!;
-        const is_collection = on_due_date !== undefined;
-        const mandate_id = is_collection ? (body["mandate"] as typeof MANDATE).id : null;
-        if (mandate_id !== null && this.#isIdle(mandate_id, at_ms)) {
-          const code = "invalid_parameter";
-          return { http: 400, code, replays: null, standing: null, happen: () => {} };
-        }
-        const fault = this.faults.take("provider", { operation: "authorize", method_kind: kind });
-        const { http, code, next, events } = fault === null
-          ? usual
-          : expectFaultyCreate(usual, fault, is_sandbox);
-        const happen = ({ id }: { id: string }) => {
-          const payment = madeNow(id, at_ms, next, dated(events));
-          this.payments.push(payment);
-          payment.mandate_id = mandate_id;
-          if (mandate_id !== null) {
-            this.#mandates.set(mandate_id, { used_ms: at_ms, touched_ms: this.now_ms });
-          }
-          schedule(payment, { status: "", dispute: null }, at_ms);
-          if (next.status === "processing" && body["settlement"] !== "manual") {
-            const delayed_ms = at_ms + (fault === null ? LATE_MS : TIMEOUT_MS);
-            payment.due.push({
-              at_ms: is_collection ? dueDate(at_ms) : delayed_ms,
-              waits: () => payment.standing.status === "processing",
-              move: { do: "advance", to: on_due_date ?? laterStatus(usual.next) },
-            });
-          }
-          this.available += availableOf(next);
-        };
-        return { http, code, fault, replays: null, standing: next, happen };
+        return this.#judgePayment(instrument, usual, is_sandbox, body, (payment) => {
+          if (mandate === null && save === null) return;
+          payment.mandate_id = mandate && (mandate.id ?? payment.id);
+          if (known) return this.#use(known, at_ms);
+          if (save === null) payment.standing = { ...payment.standing, saved: mandateOf(instrument) };
+          this.instruments.push({
+            ...{ id: null, payment, mandate_id: payment.mandate_id, ended_ms: null },
+            used_ms: amount > 0 ? at_ms : null,
+            idle_ms: mandate && idleFrom(amount > 0 ? at_ms : 0),
+            touched_ms: this.now_ms,
+          });
+        });
+      }
+      case "use": {
+        const instrument = newest(this.instruments, change.target);
+        if (instrument === undefined) return INVALID;
+        const saved = instrument.payment.standing.saved!;
+        const usual = expectUse(saved, change.amount, change.off_session);
+        const is_idle = instrument.idle_ms !== null && instrument.idle_ms < at_ms;
+        if (usual.http === 400) return INVALID;
+        if (usual.http === 409 || is_idle) return NOT_ACTIVE;
+        return this.#judgePayment(saved.name, usual, false, {}, (payment) => {
+          payment.mandate_id = instrument.mandate_id;
+          this.#use(instrument, at_ms);
+        });
+      }
+      case "end": {
+        const instrument = newest(this.instruments, change.target);
+        if (instrument === undefined) return NOT_FOUND;
+        const { http, code, shows = null } = expectEnd(instrument.payment.standing);
+        const happen = () => this.#end(instrument, "deleted", at_ms);
+        return { http, code, replays: null, standing: shows, happen };
       }
       case "move": {
         const payment = newest(this.payments, change.target);
@@ -302,6 +333,87 @@ export class ServiceModel {
     }
   }
 
+  /**
+   * The expected response to a create that is not refused. @param usual without a declared fault
+   * @param keep notes what it does with an instrument
+   */
+  #judgePayment(
+    name: string,
+    usual: Expected<Standing>,
+    is_sandbox: boolean,
+    body: Record<string, unknown>,
+    keep: (payment: Made<Standing>) => void,
+  ): Judgement {
+    const at_ms = this.time_ms;
+    const { kind, on_due_date, ends, returned_later } = INSTRUMENTS[name]!;
+    const fault = this.faults.take("provider", { operation: "authorize", method_kind: kind });
+    const { http, code, next, events } = fault === null
+      ? usual
+      : expectFaultyCreate(usual, fault, is_sandbox);
+    const happen = ({ id }: { id: string }) => {
+      const payment = madeNow(id, at_ms, next, events.map((type) => ({ type, at_ms })));
+      this.payments.push(payment);
+      keep(payment);
+      schedule(payment, { status: "", dispute: null }, at_ms);
+      this.available += availableOf(next);
+      if (next.status !== "processing" || body["settlement"] === "manual") return;
+      const waits = () => payment.standing.status === "processing";
+      if (on_due_date === undefined || next.amount === 0) {
+        payment.due.push({
+          at_ms: at_ms + (fault === null ? LATE_MS : TIMEOUT_MS),
+          waits,
+          move: { do: "advance", to: laterStatus(usual.next) },
+        });
+        return;
+      }
+      payment.due.push({
+        at_ms: dueDate(at_ms),
+        waits,
+        move: { do: "advance", to: on_due_date },
+        then: (at_ms) => {
+          const instrument = this.#instrumentOf(payment.mandate_id);
+          if (ends !== undefined && instrument) this.#end(instrument, ends, at_ms);
+          if (returned_later) payment.due.push(returnOf(at_ms));
+        },
+      });
+    };
+    return { http, code, fault, replays: null, standing: next, happen };
+  }
+
+  /** The instrument of a mandate. One whose payment has failed has left it free. */
+  #instrumentOf(mandate_id: string | null): MadeInstrument | undefined {
+    return this.instruments.find((one) =>
+      mandate_id !== null && one.mandate_id === mandate_id &&
+      one.payment.standing.saved!.status !== "failed"
+    );
+  }
+
+  #use(instrument: MadeInstrument, at_ms: number): void {
+    const { used_ms, idle_ms, mandate_id } = instrument;
+    instrument.used_ms = Math.max(used_ms ?? 0, at_ms);
+    if (mandate_id !== null) instrument.idle_ms = Math.max(idle_ms ?? 0, idleFrom(at_ms));
+    instrument.touched_ms = this.now_ms;
+  }
+
+  #end(instrument: MadeInstrument, reason: string, at_ms: number): void {
+    const { payment } = instrument;
+    const saved = endSaved(payment.standing.saved!, reason);
+    if (saved === payment.standing.saved) return;
+    payment.standing = { ...payment.standing, saved };
+    const touched_ms = this.now_ms;
+    Object.assign(instrument, { ended_ms: at_ms, idle_ms: null, touched_ms });
+  }
+
+  /** Ends the mandates that are idle at a time. One whose payment has no result stays. */
+  #endIdle(at_ms: number): void {
+    for (const instrument of this.instruments) {
+      const { idle_ms } = instrument;
+      if (idle_ms === null || idle_ms > at_ms) continue;
+      this.#end(instrument, "idle", idle_ms);
+      instrument.idle_ms = null;
+    }
+  }
+
   #judgeMove(payment: Made<Standing>, move: Move): Judgement {
     const usual = expectMove(payment.standing, move);
     const fault = this.#faultOf(payment.standing, move, usual.http);
@@ -314,12 +426,6 @@ export class ServiceModel {
       if (fault === "timeout") payment.due.push(laterMove(payment, move, at_ms, id));
     };
     return { http, code, fault, replays: null, standing: next, happen };
-  }
-
-  /** Whether a mandate has not been used for 36 months. */
-  #isIdle(mandate_id: string, at_ms: number): boolean {
-    const last_ms = this.#mandates.get(mandate_id)?.used_ms ?? Date.parse(MANDATE.signed_at);
-    return last_ms < monthsBefore(at_ms, 36);
   }
 
   /** Counts the fault of a move that asks the provider and would not be refused. */
@@ -348,6 +454,11 @@ export class ServiceModel {
     payment.standing = move.do === "refund" && http === 201 ? nameNewestRefund(next, id) : next;
     payment.events.push(...events.map((type) => ({ type, at_ms })));
     if (events.length > 0) payment.changed_ms = at_ms;
+    if (payment.standing.saved?.status !== standing.saved?.status) {
+      const instrument = this.instruments.find((one) => one.payment === payment)!;
+      instrument.touched_ms = this.now_ms;
+      if (payment.standing.saved!.status === "failed") instrument.idle_ms = null;
+    }
     schedule(payment, standing, at_ms);
   }
 
@@ -377,7 +488,26 @@ const NOT_FOUND: Judgement = {
   happen: () => {},
 };
 
-function newest<T>(made: Made<T>[], target: number): Made<T> | undefined {
+const INVALID: Judgement = { ...NOT_FOUND, http: 400, code: "invalid_parameter" };
+const NOT_ACTIVE: Judgement = { ...NOT_FOUND, http: 409, code: "invalid_state" };
+
+/** The instrument of a mandate whose IBAN comes with each payment. */
+function mandateOf(name: string): Saved {
+  const taken = { status: "completed", kind: "sepa" };
+  return { ...newSaved(name, "off_session", taken), is_kept: false };
+}
+
+/** When a mandate ends that was last used at a time. */
+function idleFrom(used_ms: number): number {
+  return monthsBefore(Math.max(used_ms, Date.parse(MANDATE.signed_at)), -36);
+}
+
+/** The return of a collection that has completed. */
+function returnOf(at_ms: number): Due {
+  return { at_ms: at_ms + RETURN_MS, waits: () => true, move: { do: "return" } };
+}
+
+function newest<T>(made: T[], target: number): T | undefined {
   return made[made.length - 1 - target];
 }
 

@@ -23,8 +23,14 @@ export type Action =
     amount: number;
     currency: string;
     is_sandbox: boolean;
+    /** The usage of the instrument that it saves, and its customer; absent: it saves none. */
+    save?: string | null;
+    customer?: string;
   }
-  | Exclude<Move, { do: "advance_refund" } | DisputeMove>
+  /** A payment by the instrument that the story has saved. */
+  | { do: "use"; amount: number; off_session: boolean }
+  | { do: "end" }
+  | Exclude<Move, { do: "advance_refund" | "return" } | DisputeMove>
   /** `which` selects one of the refunds that the story has so far, 0 to 1. */
   | { do: "advance_refund"; which: number; to: "completed" | "failed" }
   | { do: "get" | "list" | "list_refunds" | "balance" | "reset" }

@@ -6,30 +6,38 @@ import type { Action } from "./plan.ts";
 
 /** A request without its key. */
 export interface PlannedRequest {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "DELETE";
   path: string;
   body: Record<string, unknown> | null;
 }
 
 const PAYMENTS = `${V1}/payments`;
 const TRANSFERS = `${V1}/transfers`;
+const BACK = { return_url: "https://example.com/return" };
 const COINS = ["USDC", "USDT"];
 
 /**
  * The request of an action.
- * @param id id of the payment, transfer or refund; creates do not use it
+ * @param id id of the payment, transfer, refund or instrument; creates do not use it
  */
 export function requestOf(action: Action, id: string): PlannedRequest {
   switch (action.do) {
     case "create": {
-      const { instrument, outcome, amount, currency, is_sandbox } = action;
+      const { instrument, outcome, amount, currency, is_sandbox, save, customer = "c1" } = action;
       return post(is_sandbox ? `${SANDBOX}/payments` : PAYMENTS, {
         [is_sandbox ? "amount_minor" : "amount"]: amount,
         currency,
         ...INSTRUMENTS[instrument]!.body,
         ...(outcome !== null && { outcome }),
+        ...(save && { save, customer: { id: customer, email: "c@example.com" }, ...BACK }),
       });
     }
+    case "use": {
+      const { amount, off_session } = action;
+      return post(PAYMENTS, { amount, currency: "EUR", instrument: id, off_session });
+    }
+    case "end":
+      return { method: "DELETE", path: `${V1}/instruments/${id}`, body: null };
     case "cancel":
       return post(`${PAYMENTS}/${id}/cancel`);
     case "capture":
