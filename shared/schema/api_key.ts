@@ -9,7 +9,10 @@ import { MAX_KEY_NAME } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant, Time } from "./values.ts";
 
-export const Scope = z.enum(SCOPES).describe("A permission of a key");
+export const Scope = mustBe(
+  z.enum(SCOPES).describe("A permission of a key"),
+  'one of the scopes of the contract, such as "payments:read"',
+);
 export type Scope = z.infer<typeof Scope>;
 
 /** Longest time in seconds that older secrets work after a rotation (contract §5). */

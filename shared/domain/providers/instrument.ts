@@ -116,8 +116,12 @@ function readToken(token: string, livemode: boolean): Instrument {
   if (livemode) return { kind: "card", method: null, behaviour: null, token };
   const value = Object.hasOwn(TEST_TOKENS, token) ? TEST_TOKENS[token]! : null;
   if (value === null) {
-    const known = Object.keys(TEST_TOKENS).join(", ");
-    throw invalidParameter("card.token", `"card.token" must be a test token: one of ${known}`);
+    const [first, ...others] = Object.keys(TEST_TOKENS);
+    throw invalidParameter(
+      "card.token",
+      `"card.token" must be a test token, such as ${first} or one of ${others.length} others of the ` +
+        "contract",
+    );
   }
   const number = normalizeCardNumber(value);
   return {

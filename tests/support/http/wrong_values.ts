@@ -200,7 +200,7 @@ function soundObject(schema: z.ZodType, path: readonly Step[]): unknown {
 function soundScalar(schema: z.ZodType): unknown {
   const inner = innermost(schema);
   if (inner instanceof z.ZodEnum) return inner.options[0];
-  if (inner instanceof z.ZodNumber) return inner.minValue === 1 ? 12 : inner.minValue;
+  if (inner instanceof z.ZodNumber) return Math.max(inner.minValue ?? 0, 12);
   if (inner instanceof z.ZodObject) return "iban" in inner.shape ? { iban: SOUND.iban } : {};
   return "x";
 }
