@@ -11005,6 +11005,7 @@ select p.environment_id, p.id, p.status || ' without a provider event that the m
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  and p.amount_minor > 0
   and not exists (
     select from pay.provider_events event
     where event.environment_id = p.environment_id and event.subject_id = p.id
@@ -11527,6 +11528,47 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
   );
 comment on view pay.invariant_dispute_bodies is
   'R5: the body of a dispute agrees with its row and its event';
+
+create or replace view pay.invariant_instruments with (security_invoker = true) as
+select p.environment_id, p.id as subject_id, 'a payment of 0 with movements or refunds' as detail
+from pay.payments p
+where p.amount_minor = 0 and (
+  exists (select from pay.ledger_movements m
+    where m.environment_id = p.environment_id and m.subject_id = p.id)
+  or exists (select from pay.refunds r
+    where r.environment_id = p.environment_id and r.payment_id = p.id))
+union all
+select t.environment_id, t.id, t.status || ', but ' || p.id || ' is ' || p.status
+from pay.instruments t
+join pay.payments p on p.environment_id = t.environment_id and p.id = t.payment_id
+-- An instrument stays active when its payment fails or is cancelled later.
+where t.is_kept and not case
+  when p.status in ('pending', 'requires_action')
+    or p.status = 'processing' and not pay_internal.rail_collects(p.method_kind)
+    then t.status = 'pending'
+  when p.status = 'declined' and not pay_internal.rail_collects(p.method_kind)
+    then t.status = 'failed'
+  when p.status in ('declined', 'failed', 'cancelled') then t.status <> 'pending'
+  else t.status in ('active', 'ended')
+end
+union all
+select t.environment_id, t.id, t.status || ' with ' || coalesce(e.events, 0) || ' events of its end'
+from pay.instruments t
+left join (
+  select environment_id, subject_id, count(*) as events
+  from pay.events where type = 'instrument.ended' group by environment_id, subject_id
+) e on e.environment_id = t.environment_id and e.subject_id = t.id
+left join pay_internal.sandbox_times clock on clock.environment_id = t.environment_id
+where case when t.status <> 'ended' then e.events > 0
+  when t.ended_at > coalesce(clock.now, now()) - interval '29 days'
+    then e.events is distinct from 1
+  else e.events > 1 end
+union all
+select t.environment_id, min(t.id), count(*) || ' instruments of a mandate'
+from pay.instruments t where t.mandate_id is not null and t.status <> 'failed'
+group by t.environment_id, upper(t.mandate_id) having count(*) > 1;
+comment on view pay.invariant_instruments is
+  'R5: an instrument agrees with the payment that saved it, ends with one event, and has its mandate alone; a payment of 0 moves no money';
 
 create or replace view pay.invariant_texts with (security_invoker = true) as
 select t.environment_id, t.id as subject_id, t.detail

@@ -28,6 +28,10 @@ const MAX_IDS = 30;
 
 const SECURE_CARD = { number: "4000 0025 0000 3155", exp_month: 12, exp_year: 2034, cvc: "123" };
 const DISPUTED_CARD = { ...SECURE_CARD, number: "4000 0000 0000 0259" };
+const SAVED = {
+  ...{ card: { token: "pm_card_visa" }, save: "off_session" },
+  customer: { id: "c1", email: "c@example.com" },
+};
 /** An idempotency key that a request has used. */
 const KNOWN_KEY = "known";
 
@@ -182,6 +186,8 @@ function knownTexts(pool: Pool): Known {
     url: fc.constantFrom(`${NOWHERE}/hook`, `${NOWHERE}/other`, "ftp://x", ""),
     endpoint_id: idOf("whe"),
     payment_id: idOf("pay"),
+    instrument: idOf("ins"),
+    instrument_id: idOf("ins"),
     event_id: idOf("evt"),
     transfer_id: idOf("tr"),
     transaction_id: idOf("txn"),
@@ -203,6 +209,7 @@ function idFor(path: string, pool: Pool): fc.Arbitrary<string> {
 
 const ID_KINDS: [part: string, kind: string][] = [
   ["/refunds/{id}", "re"],
+  ["/instruments/{id}", "ins"],
   ["/transfers/{id}", "tr"],
   ["/webhook_endpoints/{id}", "whe"],
   ["/webhook_deliveries/{id}", "whd"],
@@ -239,6 +246,7 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
       Array.from({ length: 6 }, () => service.make({ outcome: "success", capture: "manual" })),
     ),
     ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: SECURE_CARD }))),
+    ...await Promise.all(Array.from({ length: 3 }, () => service.pay(SAVED))),
     ...await Promise.all(
       ["instant", "manual", "manual"].map((settlement) =>
         post(`${V1}/transfers`, {

@@ -16,7 +16,7 @@ const TEXTS = ["description", "reference", "metadata"];
 const DEPENDENT = [
   ...["amount", "amount_minor", "currency", "capability", "method_kind", "card", "iban", "wallet"],
   ...["mandate", "destination", "speed", "amount_received", "return_code", "reason", "until"],
-  ...["starting_after", "to", "advance", "url", "delivery"],
+  ...["starting_after", "to", "advance", "url", "delivery", "save", "instrument", "off_session"],
 ];
 /** The two names of one field. */
 const PAYERS = ["customer", "payer"];
