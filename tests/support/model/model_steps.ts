@@ -19,7 +19,11 @@ export type ChangeStep =
   /** A payment by an instrument. `target` counts back from the newest instrument. */
   | { do: "use"; target: number; amount: number; off_session: boolean }
   | { do: "end"; target: number }
-  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" | "return" } | DisputeMove> }
+  | {
+    do: "move";
+    target: number;
+    move: Exclude<Move, { do: "advance_refund" | "return" } | DisputeMove>;
+  }
   /** About the newest dispute of the payment. */
   | { do: "dispute"; target: number; move: DisputeMove }
   /** `refund` counts back from the newest requested refund of the payment. */

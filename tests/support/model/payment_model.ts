@@ -127,9 +127,7 @@ export function expectCreate(
   const is_collected = on_due_date !== undefined;
   // Without money there is nothing to collect and nothing to dispute.
   const is_done = amount === 0 && (is_collected || known.status === "chargeback");
-  const forced = outcome === null
-    ? is_done ? "completed" : known.status
-    : OUTCOMES[outcome]!;
+  const forced = outcome === null ? is_done ? "completed" : known.status : OUTCOMES[outcome]!;
   const status = forced === "completed" && is_captured_later ? "authorized" : forced;
   const next = begin(kind, amount, status, {
     is_captured_later,
@@ -383,7 +381,9 @@ function expectAdvance(payment: Standing, to: string): Expected<Standing> {
     if (to === "refunded" && refunding === 0 && rest > 0) return giveBack(payment, rest);
     if (to === "partially_refunded" && rest > 1) return giveBack(payment, Math.floor(rest / 2));
     const is_bank = kind === "sepa" || kind === "swift";
-    return to === "failed" && is_bank && payment.captured > 0 ? become(payment, to) : refused(payment);
+    return to === "failed" && is_bank && payment.captured > 0
+      ? become(payment, to)
+      : refused(payment);
   }
   if (status === "chargeback") {
     // The merchant has won the dispute.

@@ -250,7 +250,9 @@ export class ServiceModel {
           if (mandate === null && save === null) return;
           payment.mandate_id = mandate && (mandate.id ?? payment.id);
           if (known) return this.#use(known, at_ms);
-          if (save === null) payment.standing = { ...payment.standing, saved: mandateOf(instrument) };
+          if (save === null) {
+            payment.standing = { ...payment.standing, saved: mandateOf(instrument) };
+          }
           this.instruments.push({
             ...{ id: null, payment, mandate_id: payment.mandate_id, ended_ms: null },
             used_ms: amount > 0 ? at_ms : null,
