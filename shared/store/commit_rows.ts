@@ -15,6 +15,7 @@ import type {
 import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
+import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { NewOperationRow } from "./operation_row.ts";
 
 /** An HTTP response as text, which the service sends, stores and replays unchanged. */
@@ -96,7 +97,7 @@ export type InstrumentRow =
     request_id?: string;
     idempotency_key?: string;
   }
-  & (SavedInstrumentRow | InstrumentUse | InstrumentResult | InstrumentEnd);
+  & (SavedInstrumentRow | InstrumentUse | InstrumentResult | InstrumentRenewal | InstrumentEnd);
 
 /**
  * A new instrument: `save` keeps it. `mandate` is a payment with an IBAN and the id of its mandate,
@@ -143,18 +144,19 @@ interface InstrumentResult {
   provider?: InstrumentProvider;
 }
 
+/** The masked card as JSON text, as its network has renewed it. */
+interface InstrumentRenewal {
+  act: "renew";
+  id: string;
+  method: string;
+}
+
 /** The end of an instrument, by its own id or by that of its mandate. */
 interface InstrumentEnd {
   act: "end";
   id?: string;
   mandate_id?: string;
   reason: InstrumentEndReason;
-}
-
-/** The references of an instrument at a live provider of cards. */
-export interface InstrumentProvider {
-  customer?: string;
-  token?: string;
 }
 
 /** Kinds of ledger transactions. */

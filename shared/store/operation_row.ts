@@ -1,7 +1,8 @@
 /** The row of an operation of a provider, from its reservation to its result. */
 
 import type { Sealed } from "../core/vault.ts";
-import type { MethodKind } from "../schema/payment.ts";
+import type { InstrumentUsage, MethodKind } from "../schema/payment.ts";
+import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { SandboxSettings } from "./sandbox_settings.ts";
 
 /** Operations that the service requests from a provider. */
@@ -42,6 +43,10 @@ export interface DisputeRequest {
 interface OperationRequest {
   /** The provider's reference of an instrument; null if the operation needs none. */
   token: string | null;
+  /** Of a payment that saves its card: how, and the merchant's own id of its customer. */
+  save?: { usage: InstrumentUsage; customer_id: string };
+  /** The account and the customer at the provider of the saved card whose token it is. */
+  instrument?: Omit<InstrumentProvider, "token">;
   /** True: a bank has the address of the payer of a collection. */
   has_address?: true;
   /** For an operation on a dispute. */

@@ -10,6 +10,7 @@ import type { PayeeCheck } from "../schema/bank_account.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { ChangedRows, StoredResponse } from "./commit_rows.ts";
+import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
 /** States that an event reports. */
@@ -37,7 +38,10 @@ export type ProviderEventState =
  * everything else. If it `succeeded`, it took money from the balance; if it `returned`, it brought
  * money to it.
  */
-export type ProviderEventOp = ProviderOp | "payee_check" | "dispute" | "fee" | AccountOp;
+export type ProviderEventOp =
+  | (ProviderOp | "payee_check" | "dispute" | "fee" | AccountOp)
+  /** The network of a saved card has given it another expiry or brand. */
+  | "renewal";
 export type AccountOp = "payout" | "account_fee" | "reserve" | "adjustment";
 
 /** A report of a provider: something has happened. */
@@ -96,6 +100,8 @@ export interface CardReport {
   shown?: ShownCard;
   /** The end of the authorization, for `authorized`. RFC 3339; absent: the provider names none. */
   capture_before?: string;
+  /** The references of a card that the provider keeps. */
+  kept?: InstrumentProvider;
   /** True: a sync shows more about the payment, such as its card and its fee. */
   is_partial?: true;
 }

@@ -427,6 +427,11 @@ create index instruments_customer on pay.instruments (customer_id, environment_i
   where customer_id is not null;
 comment on index pay.instruments_customer is 'pay_internal.list_column: lists with customer_id=.';
 
+create index instruments_token on pay.instruments ((provider ->> 'token'), environment_id)
+  where provider ->> 'token' is not null;
+comment on index pay.instruments_token is
+  'pay_internal.find_instrument_payment, pay_internal.detach_instrument: the instrument of a card at the provider.';
+
 create index instruments_kept on pay.instruments (environment_id, customer_id)
   where is_kept and status in ('pending', 'active');
 comment on index pay.instruments_kept is 'pay_internal.check_instruments: how many a customer has.';
@@ -472,7 +477,7 @@ comment on column pay_internal.document.refunds is 'Rows of pay.refunds.';
 comment on column pay_internal.document.disputes is
   'Rows of pay.disputes. Without a provider_reference the stored one stays.';
 comment on column pay_internal.document.instruments is
-  'What a change does with instruments, by act (shared/store/instrument_rows.ts): save, mandate, use, result, end.';
+  'What a change does with instruments, by act (shared/store/commit_rows.ts): save, mandate, use, result, renew, end.';
 comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';

@@ -229,10 +229,14 @@ begin
     elsif v_row.act = 'result' then
       update pay.instruments t
       set status = v_row.status, method = coalesce(v_row.method, t.method),
-        provider = coalesce(t.provider, '{}') || coalesce(v_row.provider, '{}'),
+        provider = case when v_row.provider is null then t.provider
+          else coalesce(t.provider, '{}') || v_row.provider end,
         idle_at = case when v_row.status = 'active' then t.idle_at end,
         sequence = t.sequence + 1, updated_at = v_row.at, touched_at = pay_internal.server_time()
       where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending';
+    elsif v_row.act = 'renew' then
+      v_deliveries := v_deliveries
+        + pay_internal.renew_instrument(v_row.caller, v_row.id, v_row.method, v_row.at);
     elsif v_row.id is null then
       select t.id into v_id from pay.instruments t
       where t.environment_id = v_row.environment_id
@@ -247,7 +251,82 @@ begin
   return v_deliveries;
 end $$;
 
--- Ends an instrument that is active. Returns the number of deliveries of its event.
+-- Shows what the network has renewed of a card. An older expiry is of an event that came late.
+-- Returns the number of deliveries of its event.
+create or replace function pay_internal.renew_instrument(
+  p_caller pay_internal.caller, p_id text, p_method text, p_at timestamptz
+) returns bigint language plpgsql volatile as $$
+declare
+  v_renewed pay.instruments;
+begin
+  update pay.instruments t
+  set method = p_method, updated_at = p_at, sequence = t.sequence + 1,
+    touched_at = pay_internal.server_time()
+  where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
+    and t.method is distinct from p_method
+    and coalesce(pay_internal.expiry_month(p_method) >= pay_internal.expiry_month(t.method), true)
+  returning t.* into v_renewed;
+  if not found then return 0; end if;
+  return pay_internal.write_instrument_event(
+    p_caller, v_renewed, 'instrument.updated', null, null);
+end $$;
+
+-- The month in which the card of a masked method expires, counted from the year 0.
+create or replace function pay_internal.expiry_month(p_method text)
+returns integer language sql immutable as $$
+  select (p_method::json #>> '{card,exp_year}')::integer * 12
+    + (p_method::json #>> '{card,exp_month}')::integer
+$$;
+
+-- The customer at an account of a provider of one of the merchant's customers; null: the account
+-- has none yet. One whose card somebody has removed at the provider can be deleted there.
+create or replace function pay_internal.known_customer(
+  p_environment_id text, p_account_id text, p_customer_id text
+) returns text language sql stable as $$
+  select t.provider ->> 'customer' from pay.instruments t
+  where t.environment_id = p_environment_id and t.customer_id = p_customer_id
+    and t.provider ->> 'account' = p_account_id and t.provider ->> 'customer' is not null
+    and t.ended_reason is distinct from 'removed_at_provider'
+  order by t.id limit 1
+$$;
+
+-- The payment that has saved a card of an account of a provider; null: no payment here has.
+create or replace function pay_internal.find_instrument_payment(
+  p_environment_id text, p_account_id text, p_token text
+) returns text language sql stable as $$
+  select t.payment_id from pay.instruments t
+  where t.provider ->> 'token' = p_token and t.environment_id = p_environment_id
+    and t.provider ->> 'account' = p_account_id
+  order by t.status = 'active' desc, t.id limit 1
+$$;
+
+-- Lets the worker remove a card at its provider, unless another instrument is the same card there.
+-- A charge that is under way has its lease of 15 seconds to end before.
+create or replace function pay_internal.detach_instrument(p_instrument pay.instruments)
+returns void language plpgsql volatile as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
+    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
+    api_key_id, request_id, decline_is_error)
+  select a.environment_id,
+    left(pay_internal.id_floor('pc_', v_now), 12) || left(encode(sha256(convert_to(
+      p_instrument.environment_id || p_instrument.id, 'UTF8')), 'hex'), 17),
+    a.account_id, a.connector, 'detach', a.subject_id, 0, a.currency,
+    jsonb_build_object('token', p_instrument.provider ->> 'token'), 'pending', 0, v_now,
+    v_now + interval '15 seconds', true, a.api_key_id, a.request_id, false
+  from pay.provider_operations a
+  where a.environment_id = p_instrument.environment_id and a.subject_id = p_instrument.payment_id
+    and a.op = 'authorize' and not exists (
+      select from pay.instruments t
+      where t.provider ->> 'token' = p_instrument.provider ->> 'token'
+        and t.environment_id = p_instrument.environment_id and t.status = 'active')
+  order by a.id desc limit 1;
+end $$;
+
+-- Ends an instrument that is active. The worker removes a card at its provider. Returns the number
+-- of deliveries of its event.
 create or replace function pay_internal.end_instrument(
   p_caller pay_internal.caller, p_id text, p_reason text, p_at timestamptz,
   p_request_id text default null, p_idempotency_key text default null
@@ -263,6 +342,9 @@ begin
   if not found then return 0; end if;
   delete from pay.bank_details d
   where d.environment_id = v_ended.environment_id and d.owner_id = v_ended.id;
+  if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
+    perform pay_internal.detach_instrument(v_ended);
+  end if;
   return pay_internal.write_instrument_event(
     p_caller, v_ended, 'instrument.ended', p_request_id, p_idempotency_key);
 end $$;

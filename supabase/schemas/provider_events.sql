@@ -2,7 +2,8 @@
 -- applied (record.sql).
 
 -- Stores events that are not stored yet. Returns their number. An event without a subject gets the
--- subject of the operations with the same object of the provider.
+-- subject of the operations with the same object of the provider, and one about a card the payment
+-- that has saved it.
 -- p_events [{environment_id, account_id, reference, op, state, subject_id, refund_id,
 --          provider_reference, amount_minor, currency, at, body}]; body is the whole event
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
@@ -17,7 +18,9 @@ begin
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
-      pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
+      pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference),
+      case when f.op in ('detach', 'renewal') then pay_internal.find_instrument_payment(
+        f.environment_id, f.account_id, f.body ->> 'object_id') end),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now,
     f.body #- '{bank,sealed}'
   from jsonb_to_recordset(p_events) as f (

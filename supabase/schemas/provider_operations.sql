@@ -11,8 +11,8 @@ returns json language sql stable as $$
       pay_internal.wire_time(p_operation.created_at) as created_at,
       pay_internal.wire_time(p_operation.first_sent_at) as first_sent_at,
       -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
-      -- of an abandoned payment has the same effect without the id.
-      p_operation.may_repeat and (p_operation.op = 'abandon'
+      -- of an abandoned payment and the removal of a card have the same effect without the id.
+      p_operation.may_repeat and (p_operation.op in ('abandon', 'detach')
         or coalesce(p_operation.first_sent_at, p_operation.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
@@ -25,7 +25,10 @@ returns json language sql stable as $$
           'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
         from pay.deposit_addresses d
         where d.environment_id = p_operation.environment_id and d.operation_id = p_operation.id
-      ) end as reserved,
+      ) when p_operation.request ? 'save' then json_build_object(
+        'customer', pay_internal.known_customer(p_operation.environment_id,
+          p_operation.account_id, p_operation.request #>> '{save,customer_id}'))
+      end as reserved,
       -- Without a due_at it is from before the sandbox had a clock of its own.
       pay_internal.wire_time(
         coalesce(p_operation.due_at, p_operation.next_attempt_at)) as due_at,
@@ -40,7 +43,8 @@ $$;
 -- for an operation on a dispute another one of them).
 -- p_operations    as pay.commit takes it
 -- providers  by n: {account, provider_reference}
--- New payments and transfers go to the enabled account of their method and currency. Everything
+-- New payments and transfers go to the enabled account of their method and currency, which must be
+-- that of the instrument that a payment uses. Everything
 -- else goes to the account of the authorization or transfer, also if that account is disabled,
 -- because it holds the money.
 -- Concurrency: runs after pay_internal.lock_subjects, so no other transaction writes operations of
@@ -59,6 +63,7 @@ begin
       e.livemode and c.op = 'authorize' and c.request ->> 'token' is null
         and pay_internal.rail_needs_token(c.method_kind) as is_incomplete, case
         when not e.livemode then 'sandbox'
+        when c.request #>> '{instrument,account}' <> method.account_id then null
         when c.op in ('authorize', 'transfer') then method.account_id
         else o.account_id
       end as account_id,
@@ -173,7 +178,9 @@ begin
     case when c.n is not null then json_build_object(
       'id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
       'created_at', pay_internal.wire_time(c.made_at),
-      'reserved', v_deposits -> c.n::text)::text end
+      'reserved', case when c.request ? 'save' then jsonb_build_object(
+        'customer', pay_internal.known_customer(c.environment_id, c.account ->> 'id',
+          c.request #>> '{save,customer_id}')) else v_deposits -> c.n::text end)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f

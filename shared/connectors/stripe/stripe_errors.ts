@@ -21,7 +21,7 @@ const DECLINES: ReadonlyMap<string, DeclineCode> = new Map([
   ["insufficient_funds", "insufficient_funds"],
   ["withdrawal_count_limit_exceeded", "insufficient_funds"],
   ["card_velocity_exceeded", "insufficient_funds"],
-  ["authentication_required", "authentication_failed"],
+  ["authentication_required", "authentication_required"],
   ["authentication_not_handled", "authentication_failed"],
   ["payment_intent_authentication_failure", "authentication_failed"],
   ["mobile_device_authentication_required", "authentication_failed"],
@@ -48,9 +48,17 @@ const ADVICE: ReadonlyMap<string, DeclineAdvice> = new Map([
 /** Codes that mean: the payment is in another state, such as after a click in the dashboard. */
 const OTHER_STATE = [
   "payment_intent_unexpected_state",
+  "setup_intent_unexpected_state",
   "charge_already_captured",
   "charge_expired_for_capture",
 ];
+
+/** Stripe's only signs of a token that pays no more: these errors have no code and no parameter. */
+const USED = /may not be used again/;
+const NOT_OF_CUSTOMER = /payment method must be attached to the customer/;
+const TOKEN_PAYS_ONCE =
+  "The token has paid before, and a token pays once unless the payment saves " +
+  'it: send "save" with the first payment, and charge its "instrument"';
 
 /** Our field at fault, by Stripe's parameter, or by its code where the error names none. */
 const FIELDS: ReadonlyMap<string, string> = new Map([
@@ -80,7 +88,7 @@ export function adviceOf(
   code: DeclineCode,
   error: Pick<StripeError, "advice_code" | "code" | "decline_code">,
 ): { advice?: DeclineAdvice } {
-  if (code === "authentication_failed") return {};
+  if (code === "authentication_failed" || code === "authentication_required") return {};
   const said = [error.advice_code, error.decline_code, error.code];
   const advice = said.map((text) => ADVICE.get(text ?? "")).find((one) => one !== undefined);
   return advice === undefined ? {} : { advice };
@@ -95,8 +103,15 @@ type ErrorReading =
   /** The payment as the error shows it, and the error. */
   | { intent: unknown; error: StripeError };
 
-/** Reads a response whose status is not 200. */
-export function readErrorResponse(op: ProviderOp, response: StripeResponse): ErrorReading {
+/**
+ * Reads a response whose status is not 200.
+ * @param instrument of a payment by a saved card; absent: its token came with the request
+ */
+export function readErrorResponse(
+  op: ProviderOp,
+  response: StripeResponse,
+  instrument?: object,
+): ErrorReading {
   const error = expandedOf(StripeError, response.body.error);
   if (error === null || ![400, 402, 404].includes(response.status)) {
     return { unknown: "garbage", may_repeat: true };
@@ -111,7 +126,8 @@ export function readErrorResponse(op: ProviderOp, response: StripeResponse): Err
   if (error.code === "lock_timeout" || error.code === "rate_limit") {
     return { unknown: "rate_limited", may_repeat: true };
   }
-  if (op === "authorize" && error.payment_intent) return { intent: error.payment_intent, error };
+  const intent = error.payment_intent ?? error.setup_intent;
+  if (op === "authorize" && intent) return { intent, error };
   // Stripe names the payment of every decline. Only a sync can find the payment of this one.
   if (op === "authorize" && error.type === "card_error") {
     return { unknown: "garbage", may_repeat: false };
@@ -120,12 +136,19 @@ export function readErrorResponse(op: ProviderOp, response: StripeResponse): Err
   if (is_move && (error.type === "card_error" || OTHER_STATE.includes(error.code ?? ""))) {
     return { sync: true };
   }
-  return refusal(op, error);
+  // The card itself tells whether it is detached.
+  if (op === "detach") return { sync: true };
+  return refusal(op, error, instrument !== undefined);
 }
 
-function refusal(op: ProviderOp, error: StripeError): ErrorReading {
-  const param = FIELDS.get(error.param ?? "") ?? FIELDS.get(error.code ?? "");
-  const message = shortened(error.message ?? error.code ?? error.type);
+function refusal(op: ProviderOp, error: StripeError, is_saved: boolean): ErrorReading {
+  const text = error.message ?? error.code ?? error.type;
+  const is_used = op === "authorize" && USED.test(text);
+  const field = is_used || op === "authorize" && NOT_OF_CUSTOMER.test(text)
+    ? "card.token"
+    : FIELDS.get(error.param ?? "") ?? FIELDS.get(error.code ?? "");
+  const param = field === "card.token" && is_saved ? "instrument" : field;
+  const message = is_used && !is_saved ? TOKEN_PAYS_ONCE : shortened(text);
   // Only a create and a capture have fields of the caller.
   if (param === undefined || !(op === "authorize" || op === "capture")) {
     return { refused: "provider_refused", message };

@@ -6,13 +6,23 @@
 import { invalidParameter } from "../../core/errors.ts";
 import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import {
+  detachEvents,
   disputeEvents,
   intentEvents,
   type ProviderEventSource,
   refundEvents,
+  renewalEvents,
 } from "./stripe_provider_events.ts";
 import { payoutEvents } from "./stripe_payouts.ts";
-import { Dispute, PaymentIntent, Payout, StripeEvent, StripeRefund } from "./stripe_objects.ts";
+import {
+  Dispute,
+  KeptCard,
+  PaymentIntent,
+  Payout,
+  SetupIntent,
+  StripeEvent,
+  StripeRefund,
+} from "./stripe_objects.ts";
 import { readStripeSettings } from "./stripe_settings.ts";
 import { requireSignature } from "./stripe_signature.ts";
 
@@ -22,6 +32,18 @@ type ObjectReader = (source: ProviderEventSource, object: unknown) => ProviderEv
 const intent: ObjectReader = (source, object) => {
   const read = PaymentIntent.safeParse(object);
   return read.success ? intentEvents(source, read.data) : null;
+};
+const setup: ObjectReader = (source, object) => {
+  const read = SetupIntent.safeParse(object);
+  return read.success ? intentEvents(source, read.data) : null;
+};
+const card = (
+  eventsOf: (source: ProviderEventSource, card: KeptCard) => ProviderEvent[],
+): ObjectReader =>
+(source, object) => {
+  const read = KeptCard.safeParse(object);
+  // Other payment methods of the account are no cards, and have other ids.
+  return read.success ? eventsOf(source, read.data) : [];
 };
 const refund: ObjectReader = (source, object) => {
   const read = StripeRefund.safeParse(object);
@@ -60,6 +82,12 @@ const READERS: ReadonlyMap<string, ObjectReader> = new Map([
   ["payout.paid", payout],
   ["payout.failed", payout],
   ["payout.canceled", payout],
+  ["setup_intent.succeeded", setup],
+  ["setup_intent.setup_failed", setup],
+  ["setup_intent.requires_action", setup],
+  ["setup_intent.canceled", setup],
+  ["payment_method.automatically_updated", card(renewalEvents)],
+  ["payment_method.detached", card(detachEvents)],
 ]);
 
 /**

@@ -39,6 +39,21 @@ export const PaymentMethod = z.object({
   card: Card.nullish(),
 });
 
+/** A card that Stripe keeps for a customer. Detached, it has none any more. */
+export const KeptCard = PaymentMethod.extend({
+  id: id(/^pm_[A-Za-z0-9_]+$/),
+  customer: Other,
+  livemode: z.boolean(),
+});
+export type KeptCard = z.infer<typeof KeptCard>;
+
+/** A customer. */
+export const Customer = z.object({
+  id: id(/^cus_[A-Za-z0-9_]+$/),
+  object: z.literal("customer"),
+  metadata: Metadata,
+});
+
 /** The error of a refused request, and of the last attempt of a payment. */
 export const StripeError = z.object({
   type: z.string(),
@@ -50,11 +65,18 @@ export const StripeError = z.object({
   message: z.string().nullish(),
   payment_intent: Other,
   payment_method: Other,
+  setup_intent: Other,
 });
 export type StripeError = z.infer<typeof StripeError>;
 
 /** The reason with which this service cancels a payment whose payer does nothing. */
 export const ABANDONED = "abandoned";
+
+/** The next step of a payer. */
+const NextAction = z.object({
+  type: z.string(),
+  redirect_to_url: z.object({ url: z.string().nullish() }).nullish(),
+});
 
 /** A payment. */
 export const PaymentIntent = z.object({
@@ -68,18 +90,43 @@ export const PaymentIntent = z.object({
   canceled_at: Seconds.nullish(),
   cancellation_reason: z.string().nullish(),
   currency: Currency,
+  customer: Other,
   last_payment_error: StripeError.nullish(),
   latest_charge: Other,
   livemode: z.boolean(),
   metadata: Metadata,
-  next_action: z.object({
-    type: z.string(),
-    redirect_to_url: z.object({ url: z.string().nullish() }).nullish(),
-  }).nullish(),
+  next_action: NextAction.nullish(),
   payment_method: Other,
   status: z.string(),
 });
 export type PaymentIntent = z.infer<typeof PaymentIntent>;
+
+/**
+ * A card that is saved without a charge. It is read as a payment of 0, in the currency that its
+ * metadata name.
+ */
+export const SetupIntent = z.object({
+  id: id(/^seti_[A-Za-z0-9_]+$/),
+  object: z.literal("setup_intent"),
+  cancellation_reason: z.string().nullish(),
+  created: Seconds,
+  customer: Other,
+  last_setup_error: StripeError.nullish(),
+  livemode: z.boolean(),
+  metadata: Metadata,
+  next_action: NextAction.nullish(),
+  payment_method: Other,
+  status: z.string(),
+}).transform(({ last_setup_error, ...setup }): PaymentIntent => ({
+  ...setup,
+  object: "payment_intent",
+  ...{ amount: 0, amount_capturable: 0, amount_received: 0, capture_method: "automatic" },
+  currency: setup.metadata?.currency ?? "",
+  last_payment_error: last_setup_error,
+}));
+
+/** A payment, also one of 0 that saves its card. */
+export const Intent = z.union([PaymentIntent, SetupIntent]);
 
 /** A charge: the movement of a payment. */
 export const Charge = z.object({

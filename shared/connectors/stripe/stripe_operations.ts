@@ -11,13 +11,33 @@ import type {
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
-import { callStripe, isUnknown } from "./stripe_call.ts";
+import { callStripe, isUnknown, type StripeResponse } from "./stripe_call.ts";
 import { readErrorResponse } from "./stripe_errors.ts";
 import { disputeReply, syncDispute } from "./stripe_disputes.ts";
-import { accountSource, intentEvents, refundEvents } from "./stripe_provider_events.ts";
+import {
+  accountSource,
+  detachEvents,
+  intentEvents,
+  refundEvents,
+} from "./stripe_provider_events.ts";
 import { findListed } from "./stripe_lists.ts";
-import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
-import { EXPAND_CHARGE, requestOf } from "./stripe_requests.ts";
+import {
+  Customer,
+  expandedOf,
+  idOf,
+  Intent,
+  KeptCard,
+  StripeError,
+  StripeRefund,
+} from "./stripe_objects.ts";
+import {
+  cardPath,
+  customerRequest,
+  listFor,
+  placeOf,
+  requestOf,
+  savingCustomer,
+} from "./stripe_requests.ts";
 
 /**
  * Times after the reservation in which a sync expects the payment, in seconds: at first around the
@@ -28,6 +48,14 @@ const SYNC_WINDOWS = [[-300, 900], [900, 86_400]] as const;
 
 /** Statuses from which somebody could still take the money of a payment. */
 const OPEN = ["requires_payment_method", "requires_confirmation", "requires_capture"];
+
+const EXPAND_REFUND = [
+  ["expand[]", "balance_transaction"],
+  ["expand[]", "failure_balance_transaction"],
+] as const;
+
+/** Pauses before a customer is asked for again that another request makes at this moment. */
+const CUSTOMER_PAUSES_MS = [100, 300, 1_000];
 
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
@@ -43,7 +71,9 @@ export async function send(
     const present = await sync(account, operation, signal);
     if (!("absent" in present)) return present;
   }
-  const request = requestOf(account.environment_id, operation);
+  const customer = await customerFor(account, operation, signal);
+  if (typeof customer === "object" && customer !== null) return customer;
+  const request = requestOf(account.environment_id, { ...operation, reserved: { customer } });
   if ("refused" in request) return request;
   const response = await callStripe(account, request, signal);
   if (isUnknown(response)) return response;
@@ -52,10 +82,12 @@ export async function send(
       ? disputeReply(accountSource(account), operation, response.body)
       : operation.op === "refund"
       ? refundReply(account, operation, response.body)
+      : operation.op === "detach"
+      ? detachReply(account, operation, response)
       : intentReply(account, operation, response.body);
     return "absent" in reply ? GARBAGE : reply;
   }
-  const reading = readErrorResponse(operation.op, response);
+  const reading = readErrorResponse(operation.op, response, operation.request.instrument);
   if ("intent" in reading) return intentReply(account, operation, reading.intent, reading.error);
   if (!("sync" in reading)) return reading;
   const present = await sync(account, operation, signal);
@@ -78,6 +110,11 @@ export async function sync(
   if (operation.request.dispute) {
     return await syncDispute(account, accountSource(account), operation, signal);
   }
+  if (operation.op === "detach") {
+    const request = { method: "GET", path: cardPath(operation), fields: [] } as const;
+    const response = await callStripe(account, request, signal);
+    return isUnknown(response) ? response : detachReply(account, operation, response);
+  }
   const payment = operation.provider_reference;
   if (operation.op === "refund") {
     return payment === null ? ABSENT : await searchRefund(account, operation, payment, signal);
@@ -97,15 +134,17 @@ export async function find(
     const is_own = reference === operation.request.dispute.reference;
     return is_own ? await syncDispute(account, accountSource(account), operation, signal) : ABSENT;
   }
-  const list = operation.op === "refund" ? "refunds" : "payment_intents";
-  const fields = operation.op === "refund"
-    ? [["expand[]", "balance_transaction"], ["expand[]", "failure_balance_transaction"]] as const
-    : [EXPAND_CHARGE];
-  const path = `/v1/${list}/${encodeURIComponent(reference)}`;
+  if (operation.op === "detach") {
+    return reference === operation.request.token ? await sync(account, operation, signal) : ABSENT;
+  }
+  const [place, expand] = placeOf(reference);
+  const [path, fields] = operation.op === "refund"
+    ? [`/v1/refunds/${encodeURIComponent(reference)}`, EXPAND_REFUND]
+    : [place, [expand]];
   const response = await callStripe(account, { method: "GET", path, fields }, signal);
   if (isUnknown(response)) return response;
   if (response.status === 404) return ABSENT;
-  const intent = expandedOf(PaymentIntent, response.body);
+  const intent = expandedOf(Intent, response.body);
   if (intent !== null) return replyOf(intentEvents(accountSource(account), intent));
   const refund = expandedOf(StripeRefund, response.body);
   return refund === null ? GARBAGE : replyOf(refundEvents(accountSource(account), refund));
@@ -117,12 +156,8 @@ async function syncIntent(
   payment: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const path = `/v1/payment_intents/${encodeURIComponent(payment)}`;
-  const response = await callStripe(
-    account,
-    { method: "GET", path, fields: [EXPAND_CHARGE] },
-    signal,
-  );
+  const [path, expand] = placeOf(payment);
+  const response = await callStripe(account, { method: "GET", path, fields: [expand] }, signal);
   if (isUnknown(response)) return response;
   // Stripe has responded with this id before, so a 404 comes from another account or program.
   return response.status === 200 ? intentReply(account, operation, response.body) : GARBAGE;
@@ -134,13 +169,13 @@ async function searchIntent(
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   const reserved_at = Math.floor(Date.parse(operation.created_at) / 1000);
+  const [path, expand] = listFor(operation.amount_minor);
   for (const [from, to] of SYNC_WINDOWS) {
     const fields = [
       ["created[gte]", String(reserved_at + from)],
       ["created[lt]", String(reserved_at + to)],
-      ["expand[]", `data.${EXPAND_CHARGE[1]}`],
+      ["expand[]", `data.${expand[1]}`],
     ] as const;
-    const path = "/v1/payment_intents";
     const found = await findListed(account, path, fields, namesOperation(operation), signal);
     if (found === null) continue;
     return isUnknown(found) ? found : intentReply(account, operation, found);
@@ -177,7 +212,7 @@ function intentReply(
   object: unknown,
   error: StripeError | null = null,
 ): ProviderReply {
-  const read = PaymentIntent.safeParse(object);
+  const read = Intent.safeParse(object);
   if (!read.success) return GARBAGE;
   const { id, status, metadata } = read.data;
   if (operation.provider_reference !== null && id !== operation.provider_reference) return GARBAGE;
@@ -206,6 +241,52 @@ function refundReply(
   const read = StripeRefund.safeParse(object);
   if (!read.success || read.data.metadata?.call !== operation.id) return GARBAGE;
   return replyOf(refundEvents(accountSource(account), read.data));
+}
+
+/** The reply of a card. `absent`: Stripe still keeps it. A card that Stripe has not is detached. */
+function detachReply(
+  account: ProviderAccount,
+  operation: Operation,
+  { status, body }: StripeResponse,
+): ProviderReply {
+  const id = operation.request.token ?? "";
+  const card = expandedOf(KeptCard, body);
+  const is_unknown = status === 404 && expandedOf(StripeError, body.error) !== null;
+  if (!is_unknown && card?.id !== id) return GARBAGE;
+  if (card && idOf(card.customer) !== null) return ABSENT;
+  const source = accountSource(account);
+  const { livemode } = card ?? source;
+  const more = { subject_id: operation.subject.id, at: operation.created_at };
+  return replyOf(detachEvents(source, { id, livemode }).map((event) => ({ ...event, ...more })));
+}
+
+/**
+ * Returns the customer at Stripe for whom an operation saves a card, and makes it if none is known.
+ * Null: the operation saves none. Another reply: nothing is sent, or only the customer is made.
+ */
+async function customerFor(
+  account: ProviderAccount,
+  operation: Operation,
+  signal: AbortSignal,
+): Promise<string | null | ProviderReply> {
+  const { save } = operation.request;
+  if (operation.op !== "authorize" || save === undefined) return null;
+  const known = savingCustomer(operation);
+  if (known !== null) return known;
+  const request = customerRequest(account.environment_id, save.customer_id);
+  let response = await callStripe(account, request, signal);
+  for (const pause_ms of CUSTOMER_PAUSES_MS) {
+    if (!isUnknown(response) || response.unknown !== "in_progress") break;
+    await new Promise((resolve) => setTimeout(resolve, pause_ms));
+    response = await callStripe(account, request, signal);
+  }
+  // The payment itself was not sent with its own key, so it can be sent again.
+  if (isUnknown(response)) return { ...response, may_repeat: true };
+  if (response.status === 200) return expandedOf(Customer, response.body)?.id ?? GARBAGE;
+  const reading = readErrorResponse(operation.op, response);
+  // An earlier attempt can have sent the payment: only a sync tells.
+  if ("refused" in reading && operation.attempts > 1) return { ...GARBAGE, may_repeat: false };
+  return "sync" in reading || "intent" in reading ? GARBAGE : reading;
 }
 
 function replyOf([first, ...others]: ProviderEvent[]): ProviderReply {

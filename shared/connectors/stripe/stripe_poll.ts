@@ -1,8 +1,8 @@
 /**
  * Polls an account: events, and all movements of the balance.
  *
- * A poll reads a window of time, one page of a list for each call: first the events, then the
- * movements. The next window begins some minutes before the end of the last one,
+ * A poll reads a window of time, one page of a list for each call: first the events, then those of
+ * saved cards, then the movements. The next window begins some minutes before the end of the last one,
  * because Stripe promises no order in which events become visible. The cursor names times and not
  * only an event, because Stripe forgets events after 30 days.
  */
@@ -15,7 +15,7 @@ import { createdBetween, readPage } from "./stripe_lists.ts";
 import { accountSource } from "./stripe_provider_events.ts";
 import { movementEvents } from "./stripe_movements.ts";
 import { BalanceTransaction, expandedOf, idOf, StripeEvent } from "./stripe_objects.ts";
-import { EXPAND_CHARGE } from "./stripe_requests.ts";
+import { EXPAND_CARD, EXPAND_CHARGE } from "./stripe_requests.ts";
 import { STRIPE_VERSION } from "./stripe_settings.ts";
 
 /** The first poll begins this long before the present. */
@@ -27,7 +27,7 @@ const WINDOW_SECONDS_MAX = 86_400;
 
 /** The place of a poll. Times are Unix seconds. */
 const Cursor = z.object({
-  list: z.enum(["events", "movements"]),
+  list: z.enum(["events", "cards", "movements"]),
   from: z.number().int(),
   /** The end of the window; null: the next poll decides it. */
   to: z.number().int().nullable(),
@@ -41,6 +41,11 @@ type Cursor = z.infer<typeof Cursor>;
  */
 const READ_AT_ONCE = 10;
 
+/** The list that is read after each. */
+const AFTER = { events: "cards", cards: "movements", movements: null } as const;
+/** The types of events about saved cards. One list names at most 20 types, so they have their own. */
+const IS_OF_CARDS = /^(?:setup_intent|payment_method)\./;
+
 /** Reads the objects of a page, the newest first. Returns the provider events of each. */
 type PageReader = (
   account: ProviderAccount,
@@ -49,11 +54,8 @@ type PageReader = (
 ) => Promise<ProviderEvent[][]>;
 
 const LISTS: Record<Cursor["list"], { path: string; fields: StripeFields; read: PageReader }> = {
-  events: {
-    path: "/v1/events",
-    fields: STRIPE_EVENT_TYPES.map((type) => ["types[]", type] as const),
-    read: readEvents,
-  },
+  events: eventList(STRIPE_EVENT_TYPES.filter((type) => !IS_OF_CARDS.test(type))),
+  cards: eventList(STRIPE_EVENT_TYPES.filter((type) => IS_OF_CARDS.test(type))),
   movements: {
     path: "/v1/balance_transactions",
     fields: [["expand[]", "data.source"]],
@@ -65,6 +67,11 @@ const LISTS: Record<Cursor["list"], { path: string; fields: StripeFields; read: 
   },
 };
 
+function eventList(types: readonly string[]) {
+  const fields = types.map((type) => ["types[]", type] as const);
+  return { path: "/v1/events", fields, read: readEvents };
+}
+
 /** The lists of the objects that events show, and the fields of a read. */
 const RESOURCES: Readonly<Record<string, { path: string; fields?: StripeFields }>> = {
   payment_intent: { path: "/v1/payment_intents", fields: [EXPAND_CHARGE] },
@@ -74,6 +81,8 @@ const RESOURCES: Readonly<Record<string, { path: string; fields?: StripeFields }
   },
   dispute: { path: "/v1/disputes" },
   payout: { path: "/v1/payouts" },
+  setup_intent: { path: "/v1/setup_intents", fields: [EXPAND_CARD] },
+  payment_method: { path: "/v1/payment_methods" },
 };
 
 /**
@@ -151,8 +160,9 @@ export async function pollStripe(
   if (page.after !== null) {
     return { provider_events, cursor: { list, from, to, after: page.after }, more: true };
   }
-  if (list === "events") {
-    return { provider_events, cursor: { list: "movements", from, to, after: null }, more: true };
+  const following = AFTER[list];
+  if (following !== null) {
+    return { provider_events, cursor: { list: following, from, to, after: null }, more: true };
   }
   const next = {
     list: "events",

@@ -3,8 +3,8 @@
  * so the response to an operation, a notification, a poll and a sync of one object give the same
  * reference.
  *
- * A provider event is left out if our minor units cannot represent its amount, or if its amount is
- * not above zero: the daily totals show the difference.
+ * A provider event about money is left out if our minor units cannot represent its amount, or if its
+ * amount is not above zero: the daily totals show the difference.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -27,6 +27,7 @@ import {
   type Dispute,
   expandedOf,
   idOf,
+  type KeptCard,
   type PaymentIntent,
   PaymentMethod,
   type StripeError,
@@ -117,7 +118,13 @@ export function intentEvents(
   if (state === null) return [];
   const moved = expandedOf(BalanceTransaction, charge?.balance_transaction);
   const subject_id = paymentOf(intent.metadata);
-  const card = { ...cardOf(intent, charge, error), ...chargeTerms(state, charge) };
+  // Another program at the same account saves a card, which moves no money.
+  if (intent.amount === 0 && subject_id === null) return [];
+  const shown = cardOf(intent, charge, error);
+  // To save a card alone makes no charge.
+  const is_whole = intent.amount === 0 && shown.shown !== undefined;
+  const terms = is_whole ? {} : chargeTerms(state, charge);
+  const card = { ...shown, ...keptCard(source, intent), ...terms };
   const event = draftEvent(source, {
     of: intent,
     subject_id,
@@ -146,9 +153,23 @@ function cardOf(
   const methods = [intent, intent.last_payment_error, error]
     .map((holder) => expandedOf(PaymentMethod, holder?.payment_method)?.card);
   const card = [charge?.payment_method_details?.card, ...methods].find((one) => one);
-  if (!card?.brand || !card.last4) return {};
+  const shown = shownCard(card);
+  return shown === undefined ? {} : { shown };
+}
+
+function shownCard(card: KeptCard["card"]): CardReport["shown"] {
+  if (!card?.brand || !card.last4) return undefined;
   const { brand, last4, exp_month, exp_year } = card;
-  return { shown: { brand, last4, exp_month, exp_year } };
+  return { brand, last4, exp_month, exp_year };
+}
+
+/** The references of a card that Stripe keeps, with those of its customer. */
+function keptCard(
+  { account_id: account }: ProviderEventSource,
+  intent: PaymentIntent,
+): Pick<CardReport, "kept"> {
+  const [customer, token] = [idOf(intent.customer), idOf(intent.payment_method)];
+  return customer === null ? {} : { kept: { account, customer, ...(token !== null && { token }) } };
 }
 
 /**
@@ -224,6 +245,38 @@ function actionState({ next_action, amount }: PaymentIntent): IntentState {
   // Only Stripe's scripts can take another step, and no payer has the client secret for them.
   const more = { failure_code: "provider_refused" as const };
   return { reference_state: "failed", op: "authorize", state: "failed", amount, more };
+}
+
+/** Returns the provider event that a card is detached. Operations and notifications give the same. */
+export function detachEvents(
+  source: ProviderEventSource,
+  card: Pick<KeptCard, "id" | "livemode">,
+): ProviderEvent[] {
+  return cardEvent(source, card, "detached", "detach");
+}
+
+/** Returns the provider event that the network has renewed a card, with its new state. */
+export function renewalEvents(source: ProviderEventSource, method: KeptCard): ProviderEvent[] {
+  const shown = shownCard(method.card);
+  if (shown === undefined) return [];
+  const { brand, last4, exp_month, exp_year } = shown;
+  const state = `renewed ${brand} ${last4} ${exp_year}-${exp_month}`;
+  return cardEvent(source, method, state, "renewal", { card: { shown } });
+}
+
+/** Makes an event about a card, which moves no money: an event needs a currency all the same. */
+function cardEvent(
+  source: ProviderEventSource,
+  of: Draft["of"],
+  reference_state: string,
+  op: "detach" | "renewal",
+  more: Draft["more"] = {},
+): ProviderEvent[] {
+  const no_money = { amount: 0, currency: "eur", subject_id: null, provider_reference: null };
+  const seconds = source.event_seconds ?? 0;
+  return present(draftEvent(source, {
+    ...{ of, reference_state, op, state: "succeeded", ...no_money, seconds, more },
+  }));
 }
 
 /** Returns the fee of a charge. `moved` is the charge's movement of the balance. */
@@ -388,14 +441,19 @@ export function paymentOf(metadata: PaymentIntent["metadata"]): string | null {
   return PAYMENT_ID.test(named) ? named : null;
 }
 
+/** The prefixes of the objects without money: a saved card, and one that is saved alone. */
+const WITHOUT_MONEY = /^(?:pm|seti)_/;
+
 /**
- * Makes a provider event. Returns null if its amount is not above zero or not one of our minor
- * units.
+ * Makes a provider event. Returns null if its amount is not one of our minor units, or not above
+ * zero although its object is money.
  */
 export function draftEvent(source: ProviderEventSource, draft: Draft): ProviderEvent | null {
   const currency = normalizeCurrency(draft.currency);
   const amount_minor = fromStripeAmount(draft.amount, currency);
-  if (amount_minor === null || amount_minor <= 0) return null;
+  if (amount_minor === null || amount_minor < (WITHOUT_MONEY.test(draft.of.id) ? 0 : 1)) {
+    return null;
+  }
   return {
     account_id: source.account_id,
     reference: `${draft.of.id}:${draft.reference_state}`,

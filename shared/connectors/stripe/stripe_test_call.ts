@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
 import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
+import { STRIPE_EVENT_TYPES } from "./stripe_events.ts";
 import { expandedOf, StripePage } from "./stripe_objects.ts";
 import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
 
@@ -16,7 +17,11 @@ const REASONS: Partial<Record<UnknownReason, string>> = {
 
 const Account = z.object({ object: z.literal("account"), id: z.string() });
 const Balance = z.object({ object: z.literal("balance") });
-const Endpoint = z.object({ url: z.string(), api_version: z.string().nullish() });
+const Endpoint = z.object({
+  url: z.string(),
+  api_version: z.string().nullish(),
+  enabled_events: z.array(z.string()),
+});
 
 /**
  * Reads the account, or its balance if the key may not read accounts.
@@ -50,29 +55,30 @@ export async function testAccount(account: ProviderAccount, signal: AbortSignal)
   if (read !== null && connected_account !== null && read.id !== connected_account) {
     throw new Error("The test call failed: the key is of another connected account");
   }
-  const version = await endpointVersion(account, signal);
-  const warning = version === null || version === STRIPE_VERSION
-    ? ""
-    : `. Its webhook endpoint has version ${version}: create it with version ${STRIPE_VERSION}`;
+  const warning = await endpointWarning(account, signal);
   return `Stripe accepts the key of ${read?.id ?? "this account"} in ${mode} mode${warning}`;
 }
 
-/** The version of notifications: Stripe uses the one of the webhook endpoint, not ours. */
-async function endpointVersion(
-  account: ProviderAccount,
-  signal: AbortSignal,
-): Promise<string | null> {
+/** What is wrong with the webhook endpoint: Stripe uses its version, not ours, and its events. */
+async function endpointWarning(account: ProviderAccount, signal: AbortSignal): Promise<string> {
   const response = await callStripe(account, {
     method: "GET",
     path: "/v1/webhook_endpoints",
     fields: [["limit", "100"]],
   }, signal);
   const page = isUnknown(response) ? null : expandedOf(StripePage, response.body);
-  for (const object of page?.data ?? []) {
-    const endpoint = expandedOf(Endpoint, object);
-    if (endpoint?.url.includes(`/providers/${account.id}/notifications`)) {
-      return endpoint.api_version ?? "of the account";
-    }
-  }
-  return null;
+  const endpoint = (page?.data ?? []).map((object) => expandedOf(Endpoint, object))
+    .find((one) => one?.url.includes(`/providers/${account.id}/notifications`));
+  if (!endpoint) return "";
+  const { api_version, enabled_events } = endpoint;
+  const missing = enabled_events.includes("*")
+    ? []
+    : STRIPE_EVENT_TYPES.filter((type) => !enabled_events.includes(type));
+  return [
+    api_version === STRIPE_VERSION
+      ? ""
+      : `. Its webhook endpoint has version ${api_version ?? "of the account"}: create it with ` +
+        `version ${STRIPE_VERSION}`,
+    missing.length === 0 ? "" : `. Its webhook endpoint lacks events: add ${missing.join(", ")}`,
+  ].join("");
 }

@@ -21,6 +21,7 @@ import type {
   StoredResponse,
   TransferRow,
 } from "../../store/commit_rows.ts";
+import type { InstrumentProvider } from "../../store/instrument_provider.ts";
 import type { NewOperationRow } from "../../store/operation_row.ts";
 import { methodOf } from "../rails.ts";
 import { type EventContext, eventRow } from "./event.ts";
@@ -77,6 +78,7 @@ export class ChangeBuilder<T extends Subject> {
   readonly #instruments: InstrumentRow[] = [];
   /** The status that the payment as loaded gives to the instrument that it saves. */
   readonly #saved_as: InstrumentStatus | null;
+  #provider: InstrumentProvider | null = null;
   readonly #expects: Change["expects"];
   readonly #at: string;
   readonly #text: ResourceText;
@@ -111,7 +113,8 @@ export class ChangeBuilder<T extends Subject> {
 
   /** Reports whether the change has no rows. */
   get is_empty(): boolean {
-    return this.#events.length === 0 && this.#ledger.length === 0 && this.#operations.length === 0;
+    return this.#events.length === 0 && this.#ledger.length === 0 &&
+      this.#operations.length === 0 && this.#instruments.length === 0;
   }
 
   /** The movements so far. */
@@ -211,6 +214,11 @@ export class ChangeBuilder<T extends Subject> {
     for (const row of this.#instruments) if ("ibans" in row) row.ibans = ibans;
   }
 
+  /** Sets the references of the card that the payment saves at its provider. */
+  keepReferences(provider: InstrumentProvider): void {
+    this.#provider = provider;
+  }
+
   /** Gives the instrument that the payment saves its status, or the result of the payment. */
   #settleInstrument(payment: Payment): void {
     const { instrument_id: id } = payment;
@@ -219,7 +227,11 @@ export class ChangeBuilder<T extends Subject> {
     if (saved?.act === "save") {
       Object.assign(saved, { status, method: maskedMethod(payment) });
     } else if (id !== null && this.#expects !== null && status !== this.#saved_as) {
-      this.addInstrument({ act: "result", id, status, method: maskedMethod(payment) });
+      const provider = this.#provider && { provider: this.#provider };
+      this.addInstrument({
+        act: "result",
+        ...{ id, status, method: maskedMethod(payment), ...provider },
+      });
     }
   }
 

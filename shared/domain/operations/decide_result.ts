@@ -58,6 +58,9 @@ const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
   ["expire", "authorized"],
 ]);
 
+/** Operations for which no request waits. The service sends them again, or the operator decides. */
+export const NEVER_REFUSED: ReadonlySet<ProviderOp> = new Set(["abandon", "detach"]);
+
 /** How to decide a reply that could not be recorded at once. */
 interface ReplyOptions {
   /** The amount that the ledger has booked for its first event as unmatched; 0 by default. */
@@ -345,8 +348,10 @@ function decideRefusal(
 ): Decision {
   const { op, refund, decline_is_error } = operation;
   const reason = `refused: ${reply.reason ?? reply.message}`;
-  // No request waits for the refusal, and the payment would wait for its payer forever.
-  if (op === "abandon") return decideUnknown(change, operation, reason, false, { is_over: true });
+  // The payment would wait for its payer forever, and the card would stay at the provider.
+  if (NEVER_REFUSED.has(op)) {
+    return decideUnknown(change, operation, reason, false, { is_over: true });
+  }
   const is_new = op === "authorize" || op === "transfer";
   // The amount that a refund holds is free again; a capture or cancel leaves its payment as it is.
   if (is_new || refund?.status === "pending") {

@@ -15,7 +15,7 @@ import type { EventContext } from "../changes/event.ts";
 import type { Origins } from "../changes/origin.ts";
 import { portOf, type ProviderReply } from "../providers/connector.ts";
 import { type Operation, operationOf } from "../providers/operation.ts";
-import { currentResponse, decideResult, pointlessRecord } from "./decide_result.ts";
+import { currentResponse, decideResult, NEVER_REFUSED, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
 /** Longest time that an operation takes (architecture §7). */
@@ -175,8 +175,7 @@ function overtaken(
 
 /**
  * Returns a refusal if nothing can have happened at the provider: the account was not usable at the
- * first attempt (ADR 0019). An earlier attempt may have worked, so a later one stays unknown. No
- * request waits for an abandoned payment, so the service sends it again.
+ * first attempt (ADR 0019). An earlier attempt may have worked, so a later one stays unknown.
  */
 function provenRefusal(
   { id }: StoredAccount,
@@ -185,7 +184,7 @@ function provenRefusal(
   reason: string,
 ): ProviderReply {
   const is_proven = "unknown" in reply && reply.unknown === "unauthorized" &&
-    reply.did_nothing === true && attempts === 1 && op !== "abandon";
+    reply.did_nothing === true && attempts === 1 && !NEVER_REFUSED.has(op);
   if (!is_proven) return reply;
   return {
     refused: "provider_refused",

@@ -10,6 +10,7 @@ import { Retries } from "../../jobs/retries.ts";
 import { JobWorker, type Leased } from "../../jobs/worker.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
+import { IGNORED } from "../providers/effect.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { portOf, type ProviderReply, type StoredProviderEvent } from "../providers/connector.ts";
@@ -184,6 +185,9 @@ export class ProviderWorker {
       const ours = asStored(work, event, livemode);
       const effect = isAccountEvent(ours)
         ? applyToAccount(ours, context)
+        // A card of another program at the same account.
+        : ours.op === "detach" || ours.op === "renewal"
+        ? IGNORED
         : applyUnmatched(ours, context);
       return await this.#record(accountRecord(environment_id, ours, effect, event.booked_minor));
     }

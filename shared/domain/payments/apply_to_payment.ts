@@ -4,6 +4,8 @@
  * whose amount, currency or mode differs from ours is an exception. Pure.
  */
 
+import type { DeclineCode } from "../../core/errors.ts";
+import type { Payment } from "../../schema/payment.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { canBecome, canBeReturned, isDeposit } from "./lifecycle.ts";
 import {
@@ -51,6 +53,7 @@ export function applyToPayment(
   if (event.livemode !== payment.livemode) {
     return exception(`the provider's object is ${event.livemode ? "live" : "in test mode"}`);
   }
+  if (event.op === "renewal" || event.op === "detach") return applyToCard(change, event);
   if (isReceivedMoney(change, event)) return applyReceivedMoney(change, deposit, event);
   if (event.currency !== payment.currency) {
     return exception(`the currency is ${event.currency} instead of ${payment.currency}`);
@@ -59,6 +62,7 @@ export function applyToPayment(
   if (payment.method === null && event.card?.shown) {
     change.amend({ method: { type: "card", card: event.card.shown } });
   }
+  if (event.card?.kept) change.keepReferences(event.card.kept);
   switch (event.op) {
     case "authorize":
     case "capture":
@@ -113,7 +117,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "declined":
       if (!canBecome(payment, "declined")) return IGNORED;
       return apply(() => {
-        decline(change, event.decline_code ?? "payment_declined", event.advice);
+        decline(change, declineCodeIn(payment, event), event.advice);
         closeAtProvider(change, event);
       });
     case "failed":
@@ -144,6 +148,30 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
   }
 }
 
+/** Applies an event about the card that a payment has saved. The end by a request comes first. */
+function applyToCard(change: PaymentChange, { op, card }: ProviderEvent): Effect {
+  const { instrument_id: id } = change.subject;
+  if (id === null) return IGNORED;
+  return apply(() => {
+    if (op === "detach") {
+      change.addInstrument({ act: "end", id, reason: "removed_at_provider" });
+    } else if (card?.shown) {
+      const method = JSON.stringify({ type: "card", card: card.shown });
+      change.addInstrument({ act: "renew", id, method });
+    }
+  });
+}
+
+/** With the payer present, an issuer that wants the payer had the chance to get an answer. */
+function declineCodeIn(
+  { off_session }: Payment,
+  { decline_code = "payment_declined" }: ProviderEvent,
+): DeclineCode {
+  return decline_code === "authentication_required" && !off_session
+    ? "authentication_failed"
+    : decline_code;
+}
+
 /** Lets the worker cancel a payment at the provider that is over here and still open there. */
 function closeAtProvider(
   change: PaymentChange,
@@ -159,11 +187,10 @@ function closeAtProvider(
 function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
   const { amount_minor, chain } = event;
-  // A payment of 0 has completed without money.
-  if (isCaptured(payment) || payment.amount_minor === 0 && payment.status === "completed") {
-    return IGNORED;
-  }
-  if (!canBecome(payment, "completed")) {
+  const is_open = canBecome(payment, "completed");
+  // To save a card alone moves no money, also if it comes late.
+  if (isCaptured(payment) || amount_minor === 0 && !is_open) return IGNORED;
+  if (!is_open) {
     return apply(
       () => change.move("unmatched", amount_minor),
       `money arrived for a payment that is ${payment.status}`,

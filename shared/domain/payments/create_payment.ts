@@ -5,6 +5,7 @@ import { isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
+import type { InstrumentProvider } from "../../store/instrument_provider.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
 import {
@@ -67,7 +68,12 @@ export function paymentOf(
   const details = context.livemode && body.iban && collects && bank
     ? bankDetailsOf(body.iban, "iban.", bank)
     : null;
-  const request = { token, ...(details?.address && { has_address: true as const }) };
+  const request = {
+    token,
+    ...(details?.address && { has_address: true as const }),
+    ...(context.livemode && instrument.kind === "card" && savingOf(change.subject, body)),
+    ...(used?.provider && { instrument: placeOf(used.provider) }),
+  };
   const begun = beginOperation(change, "authorize", { request, decline_is_error, details });
   const is_manual = body.settlement === "manual";
   if (!context.livemode) {
@@ -75,6 +81,16 @@ export function paymentOf(
     return { ...begun, test: { behaviour, outcome, is_manual, usage } };
   }
   return { ...begun, bank_order: details && { details } };
+}
+
+/** The members of the request by which a provider saves the card. */
+function savingOf({ customer }: Payment, { save: usage }: CreatePaymentBody) {
+  return usage && { save: { usage, customer_id: customer!.id! } };
+}
+
+/** The account and the customer of a saved card. */
+function placeOf({ account, customer }: InstrumentProvider) {
+  return { account, customer };
 }
 
 /** Reads the card, IBAN or wallet of a create, with its mandate. */

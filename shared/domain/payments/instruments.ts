@@ -9,7 +9,7 @@ import { normalizeIban } from "../../core/iban.ts";
 import type { Instrument } from "../../schema/instrument.ts";
 import type { CreatePaymentBody } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
-import type { InstrumentProvider } from "../../store/commit_rows.ts";
+import type { InstrumentProvider } from "../../store/instrument_provider.ts";
 import { notActive } from "../../store/inactive_instrument.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { maskedMethod } from "../changes/saved_instrument.ts";
