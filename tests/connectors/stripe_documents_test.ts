@@ -14,9 +14,12 @@ import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events
 import {
   BalanceTransaction,
   Charge,
+  Customer,
   Dispute,
+  KeptCard,
   PaymentIntent,
   Payout,
+  SetupIntent,
   type StripeError,
   StripeEvent,
   StripePage,
@@ -28,20 +31,30 @@ import type { Operation } from "../../shared/domain/providers/connector.ts";
 import { json, type Received, startFaultServer } from "../support/connectors/fault_server.ts";
 import {
   account,
+  charging,
+  detaching,
   disputeOperation,
   intent,
   laterOperation,
+  type Members,
   NOW_MS,
   operation,
   page,
   patient,
+  saving,
+  setup,
 } from "../support/connectors/stripe_case.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
 
 const connector = stripeConnector(() => NOW_MS);
 const TIME = { from_ms: NOW_MS, to_ms: NOW_MS + 1000 };
-const waiting = intent({ status: "requires_action", latest_charge: null });
+/** The objects that are not an empty list. A payment waits for its payer. */
+const SHOWN: Record<string, Members> = {
+  pi_1: intent({ status: "requires_action", latest_charge: null }),
+  seti_1: setup({ status: "requires_action" }),
+  customers: { id: "cus_1", object: "customer" },
+};
 const manual = operation({}, { capture: "manual", return_url: null });
 
 type Ask = (to: ReturnType<typeof account>, signal: AbortSignal) => Promise<unknown>;
@@ -51,8 +64,10 @@ const sync = (requested: Operation): Ask => (to, signal) =>
   connector.charges.sync(to, requested, signal);
 const poll: Ask = (to, signal) => connector.feed.poll(to, null, signal);
 const pollForFees: Ask = async (to, signal) => {
-  const { cursor } = await connector.feed.poll(to, null, signal);
-  await connector.feed.poll(to, cursor, signal);
+  let cursor: unknown = null;
+  for (let pages = 0; pages < 3; pages++) {
+    ({ cursor } = await connector.feed.poll(to, cursor, signal));
+  }
 };
 const totals: Ask = (to, signal) => connector.feed.totals(to, TIME, null, signal);
 const test: Ask = (to, signal) => connector.test(to, signal).catch(() => {});
@@ -82,7 +97,28 @@ const METHODS: [name: string, ask: Ask, ...paths: string[]][] = [
   ],
   ["sync a refund", sync(laterOperation("refund")), "GET refunds"],
   ["poll for events", poll, "GET events"],
-  ["poll for fees", pollForFees, "GET events", "GET balance_transactions"],
+  ["poll for fees", pollForFees, "GET events", "GET events", "GET balance_transactions"],
+  [
+    "save a card of a new customer",
+    send(saving(1099, null)),
+    "POST customers",
+    "POST payment_intents",
+  ],
+  ["save a card alone", send(saving(0)), "POST setup_intents"],
+  ["sync a card that is saved alone", sync(saving(0)), "GET setup_intents", "GET setup_intents"],
+  [
+    "abandon a card that is saved alone",
+    send({ ...laterOperation("abandon"), provider_reference: "seti_1" }),
+    "GET setup_intents/seti_1",
+    "POST setup_intents/seti_1/cancel",
+  ],
+  [
+    "charge a saved card",
+    send(charging({ return_url: null, off_session: true })),
+    "POST payment_intents",
+  ],
+  ["detach a card", send(detaching), "POST payment_methods/pm_1/detach"],
+  ["sync the removal of a card", sync(detaching), "GET payment_methods/pm_1"],
   ["totals", totals, "GET balance_transactions"],
   ["test", test, "GET account"],
 ];
@@ -102,9 +138,8 @@ function mockTest(name: string, test: (base_url: string) => Promise<void>): void
 
 for (const [name, ask, ...paths] of METHODS) {
   mockTest(`${name} has the shape of Stripe's document`, async (base_url) => {
-    // The payment waits for its payer. Every other response is an empty list.
     await using server = await startFaultServer((response, received) =>
-      json(200, received.path.endsWith("/pi_1") ? waiting : page([]))(response, received)
+      json(200, SHOWN[received.path.split("/").at(-1)!] ?? page([]))(response, received)
     );
     await ask(account({ settings: { base_url: server.base_url } }), patient());
     const requested = server.received.map(({ method, path }) => `${method} ${path.slice(4)}`);
@@ -124,6 +159,9 @@ const OBJECTS: [path: string, shape: z.ZodType][] = [
   ["refunds/re_1", StripeRefund],
   ["disputes/dp_1", Dispute],
   ["payouts/po_1", Payout],
+  ["customers/cus_1", Customer],
+  ["payment_methods/pm_1", KeptCard],
+  ["setup_intents/seti_1", SetupIntent],
   ["events/evt_1", StripeEvent],
   ["refunds", StripePage],
 ];
@@ -166,6 +204,9 @@ type Compared = [
   Fits<typeof StripeRefund, Stripe.Refund>,
   Fits<typeof Dispute, Stripe.Dispute>,
   Fits<typeof Payout, Stripe.Payout>,
+  Fits<typeof Customer, Stripe.Customer>,
+  Fits<typeof KeptCard, Stripe.PaymentMethod>,
+  Fits<typeof SetupIntent, Stripe.SetupIntent>,
   Fits<typeof StripePage, Stripe.ApiList<Stripe.PaymentIntent & Record<string, unknown>>>,
   Fits<
     typeof StripeEvent,
@@ -193,6 +234,12 @@ const KNOWN = {
   "payout.paid": true,
   "payout.failed": true,
   "payout.canceled": true,
+  "setup_intent.succeeded": true,
+  "setup_intent.setup_failed": true,
+  "setup_intent.requires_action": true,
+  "setup_intent.canceled": true,
+  "payment_method.automatically_updated": true,
+  "payment_method.detached": true,
 } satisfies Partial<Record<Stripe.Event["type"], true>>;
 
 /**
@@ -222,9 +269,50 @@ const PARAMETERS = {
     metadata: {},
     expand: [],
   } satisfies Stripe.RefundCreateParams,
+  save: {
+    amount: 1,
+    currency: "eur",
+    payment_method: "pm_1",
+    allowed_payment_method_types: ["card"],
+    confirm: true,
+    capture_method: "automatic",
+    return_url: "https://shop.example",
+    customer: "cus_1",
+    setup_future_usage: "off_session",
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.PaymentIntentCreateParams,
+  "save alone": {
+    payment_method: "pm_1",
+    allowed_payment_method_types: ["card"],
+    confirm: true,
+    return_url: "https://shop.example",
+    customer: "cus_1",
+    usage: "off_session",
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.SetupIntentCreateParams,
+  charge: {
+    amount: 1,
+    currency: "eur",
+    payment_method: "pm_1",
+    allowed_payment_method_types: ["card"],
+    confirm: true,
+    capture_method: "automatic",
+    off_session: true,
+    customer: "cus_1",
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.PaymentIntentCreateParams,
+};
+const OTHERS: Partial<Record<keyof typeof PARAMETERS, Operation>> = {
+  authorize: operation(),
+  save: saving(),
+  "save alone": saving(0),
+  charge: charging({ return_url: null, off_session: true }),
 };
 for (const op of Object.keys(PARAMETERS) as (keyof typeof PARAMETERS)[]) {
-  const requested = op === "authorize" ? operation() : laterOperation(op);
+  const requested = OTHERS[op] ?? laterOperation(op as "capture");
   Deno.test(`requestOf() an operation to ${op} has parameters of the package`, () => {
     const request = requestOf("env_1", requested);
     assert.ok("fields" in request);
@@ -246,8 +334,7 @@ Deno.test("STRIPE_VERSION is the version of the package", () => {
   assert.equal(STRIPE_VERSION, Stripe.API_VERSION);
 });
 
-Deno.test("STRIPE_EVENT_TYPES are events of the package, at most 20 as a list of events takes", () => {
-  assert.ok(STRIPE_EVENT_TYPES.length <= 20);
+Deno.test("STRIPE_EVENT_TYPES are events of the package", () => {
   assert.deepEqual([...STRIPE_EVENT_TYPES], Object.keys(KNOWN));
 });
 

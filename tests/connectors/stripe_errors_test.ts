@@ -41,7 +41,8 @@ const DECLINES: [decline_code: string, code: string, ours: DeclineCode][] = [
   ["insufficient_funds", "card_declined", "insufficient_funds"],
   ["withdrawal_count_limit_exceeded", "card_declined", "insufficient_funds"],
   ["card_velocity_exceeded", "card_declined", "insufficient_funds"],
-  ["authentication_required", "authentication_required", "authentication_failed"],
+  ["authentication_required", "authentication_required", "authentication_required"],
+  ["authentication_not_handled", "authentication_required", "authentication_failed"],
   ["authentication_not_handled", "card_declined", "authentication_failed"],
   ["", "payment_intent_authentication_failure", "authentication_failed"],
   ["mobile_device_authentication_required", "card_declined", "authentication_failed"],
@@ -129,6 +130,8 @@ const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, r
       { type: "idempotency_error", param: "amount" },
       unknown("idempotency_conflict", false),
     ],
+    ["detach", 404, invalid("resource_missing", "payment_method"), SYNC],
+    ["detach", 400, invalid(), SYNC],
     ["authorize", 400, invalid("lock_timeout"), unknown("rate_limited")],
     ["authorize", 400, { type: "api_error" }, unknown("server_error")],
     ["authorize", 405, invalid(undefined, "amount"), unknown("garbage")],
@@ -142,6 +145,27 @@ for (const [op, status, error, reading] of ERRORS) {
   Deno.test(`readErrorResponse() ${name} is ${JSON.stringify(reading)}`, () => {
     const body = { error: { ...error, message: "No." } };
     assert.deepEqual(readErrorResponse(op, { status, body, replayed: false }), reading);
+  });
+}
+
+const USED_BEFORE = "The provided PaymentMethod was previously used with a PaymentIntent without " +
+  "Customer attachment. It may not be used again.";
+const NOT_KEPT =
+  "The customer does not have a payment method with the ID pm_1. The payment method " +
+  "must be attached to the customer.";
+for (
+  const [text, instrument, param, message] of [
+    [USED_BEFORE, undefined, "card.token", /send "save" with the first payment/],
+    [USED_BEFORE, {}, "instrument", /may not be used again/],
+    [NOT_KEPT, {}, "instrument", /attached to the customer/],
+  ] as const
+) {
+  Deno.test(`readErrorResponse() "${text.slice(0, 40)}…" is about ${param}`, () => {
+    const error = { type: INVALID, message: text };
+    const response = { status: 400, body: { error }, replayed: false };
+    const reading = readErrorResponse("authorize", response, instrument);
+    assert.ok("refused" in reading && reading.param === param, JSON.stringify(reading));
+    assert.match(reading.message, message);
   });
 }
 

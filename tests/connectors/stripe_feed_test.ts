@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events.ts";
 import type { ProviderAccount, ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import {
   cut,
@@ -57,13 +58,17 @@ async function polled(cursor: unknown, ...steps: Step[]) {
 const window = (query: URLSearchParams) =>
   ["created[gte]", "created[lt]", "starting_after"].map((name) => query.get(name));
 
-Deno.test("poll() first reads the last hour: events, then all movements", async () => {
+Deno.test("poll() first reads the last hour: events in two lists, then all movements", async () => {
   const movements = page([movement({ source: charge({ balance_transaction: "txn_1" }) })]);
-  const first = await polled(null, EMPTY, json(200, movements));
-  const [events, fees] = first.received;
+  const first = await polled(null, EMPTY, EMPTY, json(200, movements));
+  const [events, cards, fees] = first.received;
   assert.equal(events!.path, "/v1/events");
   assert.equal(events!.query.getAll("types[]").length, 18);
-  assert.deepEqual(window(events!.query), [String(NOW - 3600), String(NOW + 1), null]);
+  assert.equal(cards!.path, "/v1/events");
+  assert.equal(cards!.query.getAll("types[]").length, 6);
+  for (const { query } of [events!, cards!]) {
+    assert.deepEqual(window(query), [String(NOW - 3600), String(NOW + 1), null]);
+  }
   assert.equal(fees!.path, "/v1/balance_transactions");
   assert.equal(fees!.query.get("type"), null);
   assert.equal(fees!.query.get("expand[]"), "data.source");
@@ -89,7 +94,7 @@ Deno.test("poll() reads all pages, each from the oldest to the newest", async ()
     EMPTY,
   );
   assert.deepEqual(references, ["pi_1:declined", "pi_1:succeeded", "re_1:succeeded"]);
-  assert.deepEqual(received.map(({ query }) => window(query)[2]), [null, "evt_2", null]);
+  assert.deepEqual(received.map(({ query }) => window(query)[2]), [null, "evt_2", null, null]);
 });
 
 Deno.test("poll() leaves out events that do not fit, and reads the others", async () => {
@@ -132,6 +137,7 @@ Deno.test("poll() reads the object of an event in another version itself, once",
   assert.deepEqual(received.map(({ path }) => path), [
     "/v1/events",
     "/v1/payment_intents/pi_1",
+    "/v1/events",
     "/v1/balance_transactions",
   ]);
   assert.equal(received[1]!.query.get("expand[]"), "latest_charge.balance_transaction");
@@ -233,8 +239,10 @@ for (const [name, cursor, step] of BROKEN_TOTALS) {
 }
 
 const ACCOUNT = { object: "account", id: "acct_1" };
-const endpoints = (api_version: string | null) =>
-  page([{ url: "https://a.example/api-v1-payments/providers/pac_1/notifications", api_version }]);
+const endpoints = (api_version: string | null, enabled_events: readonly string[]) => {
+  const url = "https://a.example/api-v1-payments/providers/pac_1/notifications";
+  return page([{ url, api_version, enabled_events }]);
+};
 const unauthorized = json(401, {});
 
 /** Runs the test call at a server with a response for each path. */
@@ -245,9 +253,9 @@ async function tested(paths: Record<string, Step>, secret: string | null = SECRE
   return await connector.test(accountOf(server, { secret }), patient());
 }
 
-const accepted = (version?: string): Record<string, Step> => ({
+const accepted = (version?: string, events: readonly string[] = ["*"]): Record<string, Step> => ({
   "/v1/account": json(200, ACCOUNT),
-  ...(version && { "/v1/webhook_endpoints": json(200, endpoints(version)) }),
+  ...(version && { "/v1/webhook_endpoints": json(200, endpoints(version, events)) }),
 });
 const IN_TEST_MODE = "Stripe accepts the key of acct_1 in test mode";
 const TESTS: [paths: Record<string, Step>, secret: string, line: string][] = [
@@ -262,6 +270,11 @@ const TESTS: [paths: Record<string, Step>, secret: string, line: string][] = [
     accepted("2024-06-20"),
     SECRET,
     `${IN_TEST_MODE}. Its webhook endpoint has version 2024-06-20: create it with version 2026-10-28.endive`,
+  ],
+  [
+    accepted("2026-10-28.endive", STRIPE_EVENT_TYPES.slice(0, -2)),
+    SECRET,
+    `${IN_TEST_MODE}. Its webhook endpoint lacks events: add payment_method.automatically_updated, payment_method.detached`,
   ],
 ];
 for (const [paths, secret, line] of TESTS) {

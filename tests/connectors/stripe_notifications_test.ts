@@ -14,11 +14,13 @@ import {
   dispute,
   event,
   intent,
+  keptCard,
   NOTIFICATION_SECRET,
   NOW,
   NOW_MS,
   payout,
   refund,
+  setup,
 } from "../support/connectors/stripe_case.ts";
 
 const OTHER_SECRET = "whsec_9876543210";
@@ -127,6 +129,9 @@ const OBJECTS: Record<string, [object: Record<string, unknown>, references: stri
     ["du_1:disputed", "du_1:fee"],
   ],
   payout: [payout("failed"), ["po_1:created", "po_1:returned"]],
+  setup_intent: [setup(), ["seti_1:succeeded"]],
+  "payment_method.automatically_updated": [keptCard(), ["pm_1:renewed visa 4242 2034-12"]],
+  "payment_method.detached": [keptCard({ customer: null }), ["pm_1:detached"]],
   "charge.refunded": [{ id: "ch_1", object: "charge" }, []],
   invoice: [{ id: "in_1", object: "invoice" }, []],
 };

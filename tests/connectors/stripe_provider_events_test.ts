@@ -13,6 +13,7 @@ import {
   Charge,
   Dispute,
   PaymentIntent,
+  SetupIntent,
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
@@ -26,8 +27,10 @@ import {
   PAYMENT_ID,
   refund,
   REFUND_ID,
+  setup,
 } from "../support/connectors/stripe_case.ts";
 
+const KEPT = { account: "pac_1", customer: "cus_1", token: "pm_1" };
 const RESPONSE: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: null };
 const EVENT: ProviderEventSource = { ...RESPONSE, event_seconds: NOW + 60 };
 const time = (seconds: number) => new Date(seconds * 1000).toISOString();
@@ -39,6 +42,40 @@ const short = (all: ProviderEvent[]) =>
     [reference, op, state, amount_minor, failure_code ?? decline_code, advice]
       .filter((part) => part !== undefined).join(" ")
   );
+
+const SAVED_CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
+const ALONE: [name: string, members: Record<string, unknown>, events: unknown][] = [
+  ["", {}, [["succeeded", { shown: SAVED_CARD, kept: KEPT }, undefined]]],
+  // A sync shows the card.
+  ["as a notification shows it", { payment_method: "pm_1" }, [
+    ["succeeded", { kept: KEPT, is_partial: true }, undefined],
+  ]],
+  ["that is declined", {
+    status: "requires_payment_method",
+    payment_method: null,
+    last_setup_error: { type: "card_error", decline_code: "insufficient_funds" },
+  }, [["declined", { kept: { account: "pac_1", customer: "cus_1" } }, "insufficient_funds"]]],
+  ["of another program", { metadata: {} }, []],
+  ["of another program with our names", { metadata: { payment: PAYMENT_ID } }, []],
+];
+for (const [name, members, expected] of ALONE) {
+  Deno.test(`intentEvents() of a card that is saved alone ${name}`, () => {
+    const events = intentEvents(RESPONSE, SetupIntent.parse(setup(members)));
+    assert.deepEqual(
+      events.map(({ state, card, decline_code }) => [state, card, decline_code]),
+      expected,
+    );
+    for (const event of events) {
+      assert.deepEqual([event.op, event.amount_minor], ["authorize", 0]);
+      assert.equal(event.provider_reference, "seti_1");
+    }
+  });
+}
+
+Deno.test("intentEvents() of a payment that saves its card has the references", () => {
+  const [event] = eventsOf(intent({ customer: "cus_1", payment_method: "pm_1" }));
+  assert.deepEqual(event!.card?.kept, KEPT);
+});
 
 Deno.test("intentEvents() of a payment with its charge are the success and the fee", () => {
   const common = {

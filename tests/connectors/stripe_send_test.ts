@@ -6,10 +6,13 @@ import type { Operation } from "../../shared/domain/providers/connector.ts";
 import { json, startFaultServer, type Step, text } from "../support/connectors/fault_server.ts";
 import {
   account,
+  charging,
   declinedResponse,
+  detaching,
   dispute,
   disputeOperation,
   intent,
+  keptCard,
   laterOperation,
   operation,
   OPERATION_ID,
@@ -18,8 +21,10 @@ import {
   references,
   refund,
   REFUND_ID,
+  saving,
   SECRET,
   sent,
+  setup,
   synced,
 } from "../support/connectors/stripe_case.ts";
 
@@ -95,6 +100,49 @@ const REQUESTS: [name: string, requested: Operation, path: string, form: Record<
       submit: "false",
     }],
     ["an acceptance", accepted, "disputes/du_1/close", {}],
+    ["an authorization that saves its card", saving(), "payment_intents", {
+      ...CREATE,
+      capture_method: "automatic",
+      return_url: AUTOMATIC.return_url,
+      customer: "cus_1",
+      setup_future_usage: "off_session",
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    ["a card that is saved alone", saving(0), "setup_intents", {
+      payment_method: "pm_card_visa",
+      "allowed_payment_method_types[]": "card",
+      confirm: "true",
+      return_url: AUTOMATIC.return_url,
+      customer: "cus_1",
+      usage: "off_session",
+      "metadata[currency]": "eur",
+      ...METADATA,
+      "expand[]": "payment_method",
+    }],
+    ["the charge of a saved card with the payer", charging({}), "payment_intents", {
+      ...CREATE,
+      payment_method: "pm_1",
+      capture_method: "automatic",
+      return_url: AUTOMATIC.return_url,
+      customer: "cus_1",
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    [
+      "the charge of a saved card without the payer",
+      charging({ return_url: null, off_session: true }),
+      "payment_intents",
+      {
+        ...CREATE,
+        payment_method: "pm_1",
+        capture_method: "automatic",
+        off_session: "true",
+        customer: "cus_1",
+        ...METADATA,
+        ...EXPAND_CARD,
+      },
+    ],
   ];
 for (const [name, requested, path, form] of REQUESTS) {
   Deno.test(`send() ${name} is one POST /v1/${path}`, async () => {
@@ -107,6 +155,57 @@ for (const [name, requested, path, form] of REQUESTS) {
     assert.equal(got!.headers["authorization"], `Bearer ${SECRET}`);
     assert.equal(got!.headers["content-type"], "application/x-www-form-urlencoded");
     assert.equal(got!.headers["stripe-account"], undefined);
+  });
+}
+
+const CUSTOMER = json(200, { id: "cus_1", object: "customer" });
+const BUSY = json(409, { error: { code: "idempotency_key_in_use" } });
+/** Each row: the attempt, the responses, the paths of the requests, and the reply. */
+const CUSTOMERS: [name: string, attempts: number, steps: Step[], paths: string, reply: unknown][] =
+  [
+    ["made first", 1, [CUSTOMER, json(200, intent())], "customers payment_intents", [
+      "pi_1:succeeded",
+      "ch_1:fee",
+    ]],
+    [
+      "that another request makes now",
+      1,
+      [BUSY, CUSTOMER, json(200, intent())],
+      "customers customers payment_intents",
+      ["pi_1:succeeded", "ch_1:fee"],
+    ],
+    ["without a response", 1, [json(500, {})], "customers", {
+      unknown: "server_error",
+      may_repeat: true,
+    }],
+    ["that is none", 1, [json(200, {})], "customers", { unknown: "garbage", may_repeat: true }],
+    [
+      "that is refused",
+      1,
+      [json(400, { error: { type: "invalid_request_error", message: "No." } })],
+      "customers",
+      { refused: "provider_refused", message: "No." },
+    ],
+    [
+      "that is refused after an earlier attempt",
+      2,
+      [json(400, { error: { type: "invalid_request_error", message: "No." } })],
+      "customers",
+      { unknown: "garbage", may_repeat: false },
+    ],
+  ];
+for (const [name, attempts, steps, paths, expected] of CUSTOMERS) {
+  Deno.test(`send() for a customer ${name} gives ${JSON.stringify(expected)}`, async () => {
+    const { shown, received } = await sent({ ...saving(1099, null), attempts }, ...steps);
+    assert.deepEqual(shown, expected);
+    assert.equal(received.map(({ path }) => path.slice(4)).join(" "), paths);
+    // Nothing that differs between two requests for one customer.
+    const form = { "metadata[environment]": "env_1", "metadata[customer]": "u1" };
+    assert.deepEqual(Object.fromEntries(received[0]!.form), form);
+    assert.match(
+      received[0]!.headers["idempotency-key"] as string,
+      /^env_1-customer-[0-9a-f]{64}$/,
+    );
   });
 }
 
@@ -170,6 +269,20 @@ const MOVED = json(400, {
   error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
 });
 
+const UNSAVED = { type: "card_error", code: "card_declined", decline_code: "generic_decline" };
+const UNSAVED_CARD = {
+  status: "requires_payment_method",
+  payment_method: null,
+  last_setup_error: UNSAVED,
+};
+const DETACHED = keptCard({ customer: null });
+const REMOVED = ["pm_1:detached"];
+const NOT_ATTACHED = json(400, {
+  error: { type: "invalid_request_error", message: "is not attached to a customer" },
+});
+const GONE = json(404, { error: { type: "invalid_request_error", code: "resource_missing" } });
+const garbage = { unknown: "garbage", may_repeat: true };
+
 const SUCCEEDED = ["pi_1:succeeded", "ch_1:fee"];
 const ENDED = ["pi_1:cancelled"];
 const server_error = { unknown: "server_error", may_repeat: true };
@@ -221,6 +334,39 @@ const REPLIES: [
     SUCCEEDED,
   ],
   ["the end of a payment without a response", abandon, [DOWN], "GET", server_error],
+  ["a card that is saved alone", saving(0), [json(200, setup())], "POST", ["seti_1:succeeded"]],
+  [
+    "a declined card that is saved alone",
+    saving(0),
+    [json(402, { error: { ...UNSAVED, setup_intent: setup(UNSAVED_CARD) } })],
+    "POST",
+    ["seti_1:declined"],
+  ],
+  ["the removal of a card", detaching, [json(200, DETACHED)], "POST", REMOVED],
+  [
+    "the removal of a removed card",
+    detaching,
+    [NOT_ATTACHED, json(200, DETACHED)],
+    "POST GET",
+    REMOVED,
+  ],
+  ["the removal of a card that is gone", detaching, [GONE, GONE], "POST GET", REMOVED],
+  ["a removal without a response", detaching, [DOWN], "POST", server_error],
+  [
+    "a removal that is refused",
+    detaching,
+    [NOT_ATTACHED, json(200, keptCard())],
+    "POST GET",
+    other_state,
+  ],
+  ["a removal that shows the card", detaching, [json(200, keptCard())], "POST", garbage],
+  [
+    "the removal of another card",
+    detaching,
+    [json(200, keptCard({ id: "pm_2" }))],
+    "POST",
+    garbage,
+  ],
   ["an end whose response is lost", abandon, [WAITING, DOWN], "GET POST", server_error],
 ];
 for (const [name, requested, steps, methods, expected] of REPLIES) {

@@ -119,7 +119,7 @@ export function intentEvents(
   const moved = expandedOf(BalanceTransaction, charge?.balance_transaction);
   const subject_id = paymentOf(intent.metadata);
   // Another program at the same account saves a card, which moves no money.
-  if (intent.amount === 0 && subject_id === null) return [];
+  if (intent.amount === 0 && (subject_id === null || intent.currency === "")) return [];
   const shown = cardOf(intent, charge, error);
   // To save a card alone makes no charge.
   const is_whole = intent.amount === 0 && shown.shown !== undefined;

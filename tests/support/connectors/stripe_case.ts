@@ -95,6 +95,27 @@ export function laterOperation(
   return operation({ op, amount_minor, refund, request, provider_reference: "pi_1" }, terms);
 }
 
+/** An authorization that saves its card for the customer `u1`. An amount of 0 saves it alone. */
+export function saving(amount_minor = 1099, customer: string | null = "cus_1"): Operation {
+  const save = { usage: "off_session", customer_id: "u1" } as const;
+  const request = { token: "pm_card_visa", save };
+  return operation({ request, amount_minor, reserved: { customer } }, { amount_minor });
+}
+
+/** A payment by the card `pm_1`, which is saved. */
+export function charging(terms: Partial<Payment>): Operation {
+  const instrument = { account: "pac_1", customer: "cus_1" };
+  return operation({ request: { token: "pm_1", instrument } }, terms);
+}
+
+/** The removal of the card `pm_1`. */
+export const detaching = operation({
+  op: "detach",
+  amount_minor: 0,
+  request: { token: "pm_1" },
+  provider_reference: null,
+});
+
 /** An operation about the dispute `du_1`. A text of null accepts it. */
 export function disputeOperation(text: string | null, submit = true): Operation {
   const dispute = { id: DISPUTE_ID, reference: "du_1", text, submit };
@@ -174,6 +195,37 @@ export function declinedResponse(decline_code: string, code = "card_declined") {
   const payment_intent = declinedIntent(decline_code, code);
   const message = "Your card was declined.";
   return { error: { type: "card_error", code, decline_code, message, payment_intent } };
+}
+
+/** A saved card. */
+export function keptCard(more: Members = {}) {
+  const card = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
+  return {
+    id: "pm_1",
+    object: "payment_method",
+    card,
+    customer: "cus_1",
+    livemode: false,
+    ...more,
+  };
+}
+
+/** A card that is saved without a charge. */
+export function setup(more: Members = {}) {
+  return {
+    id: "seti_1",
+    object: "setup_intent",
+    cancellation_reason: null,
+    created: NOW,
+    customer: "cus_1",
+    last_setup_error: null,
+    livemode: false,
+    metadata: { ...METADATA, currency: "eur" } as Members,
+    next_action: null,
+    payment_method: keptCard() as unknown,
+    status: "succeeded",
+    ...more,
+  };
 }
 
 /** A refund that has succeeded. */
