@@ -43,9 +43,9 @@ const short = (all: ProviderEvent[]) =>
       .filter((part) => part !== undefined).join(" ")
   );
 
-const SAVED_CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
+const CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
 const ALONE: [name: string, members: Record<string, unknown>, events: unknown][] = [
-  ["", {}, [["succeeded", { shown: SAVED_CARD, kept: KEPT }, undefined]]],
+  ["", {}, [["succeeded", { shown: CARD, kept: KEPT }, undefined]]],
   // A sync shows the card.
   ["as a notification shows it", { payment_method: "pm_1" }, [
     ["succeeded", { kept: KEPT, is_partial: true }, undefined],
@@ -191,7 +191,6 @@ Deno.test("intentEvents() of a challenge has the address for the payer", () => {
   assert.deepEqual(event!.next_action, { type: "authenticate", url: "https://bank.example/3ds" });
 });
 
-const CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
 const method = { object: "payment_method", card: CARD };
 const waiting = redirect("https://bank.example/3ds");
 const CARDS: [name: string, object: object, card: object | undefined][] = [
