@@ -45,6 +45,7 @@ const DECLINES: [decline_code: string, code: string, ours: DeclineCode][] = [
   ["authentication_not_handled", "authentication_required", "authentication_failed"],
   ["authentication_not_handled", "card_declined", "authentication_failed"],
   ["", "payment_intent_authentication_failure", "authentication_failed"],
+  ["", "setup_intent_authentication_failure", "authentication_failed"],
   ["mobile_device_authentication_required", "card_declined", "authentication_failed"],
   ["fraudulent", "card_declined", "aml_blocked"],
   ["merchant_blacklist", "card_declined", "aml_blocked"],

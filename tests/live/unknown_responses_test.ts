@@ -77,15 +77,24 @@ async function disputed(given: LiveCase): Promise<[string, string]> {
   return [data[0].id, id];
 }
 
-const OPERATIONS: Record<string, Operation> = {
-  authorize: {
-    path: "^/v1/payment_intents$",
+/** A create of a live payment. */
+function create(body: Record<string, unknown> = {}): Operation {
+  const { amount = 1000 } = body;
+  return {
+    path: amount === 0 ? "^/v1/setup_intents$" : "^/v1/payment_intents$",
     prepare: () => Promise.resolve(["", ""]),
-    run: (given, _id, idempotency_key) => given.pay({}, { idempotency_key }),
+    run: (given, _id, idempotency_key) => given.pay(body, { idempotency_key }),
     unknown: [201, "processing"],
-    settled: ["completed", 1000, 0, 0, null],
+    settled: ["completed", amount, 0, 0, null],
     untouched: ["processing", 0, 0, 0, null],
-  },
+  };
+}
+
+const SAVE = { save: "off_session", customer: { id: "u1", email: "ada@example.com" } };
+const OPERATIONS: Record<string, Operation> = {
+  authorize: create(),
+  save: create(SAVE),
+  "save alone": create({ ...SAVE, amount: 0, return_url: "https://shop.example/back" }),
   capture: {
     path: "/capture$",
     prepare: (given) => created(given, { capture: "manual" }),
@@ -165,13 +174,15 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
         assert.deepEqual(await standing(given, id), expected);
         const { charge, refund, dispute } = await given.books();
         const charges = charge.filter(({ metadata }) => metadata.payment === id);
-        assert.equal(charges.length, is_untouched && op === "authorize" ? 0 : 1);
+        const is_made = !(is_untouched && operation.unknown[1] === "processing");
+        assert.equal(charges.length, is_made && op !== "save alone" ? 1 : 0);
         const of = (one: StripeObject) => one.charge === charges[0]?.id;
         assert.equal(refund.filter(of).length, op === "refund" && !is_untouched ? 1 : 0);
         const submitted = dispute.find(of)?.evidence_details.submission_count ?? 0;
         assert.equal(submitted, op === "evidence" && !is_untouched ? 1 : 0);
       });
     }
+    if (op.startsWith("save")) assert.equal((await given.books()).customer.length, 1);
     await given.double.clearFaults();
     await resumePolls(given);
     // After an hour without a trace at the provider, the operator decides.

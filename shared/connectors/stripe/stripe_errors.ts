@@ -24,6 +24,7 @@ const DECLINES: ReadonlyMap<string, DeclineCode> = new Map([
   ["authentication_required", "authentication_required"],
   ["authentication_not_handled", "authentication_failed"],
   ["payment_intent_authentication_failure", "authentication_failed"],
+  ["setup_intent_authentication_failure", "authentication_failed"],
   ["mobile_device_authentication_required", "authentication_failed"],
   ["fraudulent", "aml_blocked"],
   ["merchant_blacklist", "aml_blocked"],

@@ -4,6 +4,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { authenticateSetup, cancelSetup, createCustomer, createSetup, detach } from "./cards.ts";
 import type { Engine } from "./engine.ts";
 import { type Faults, respondWithFault, SERVER_ERROR } from "./faults.ts";
 import type { Journal, StoredResponse, StripeObject } from "./journal.ts";
@@ -162,12 +163,15 @@ export class Api {
     const is_success = url.searchParams.get("result") !== "failure";
     let intent: StripeObject | undefined;
     await this.change(id, (work) => {
-      intent = work.find("payment_intent", id);
-      return authenticate(work, id, is_success);
+      const setup = work.find("setup_intent", id);
+      intent = setup ?? work.find("payment_intent", id);
+      return setup
+        ? authenticateSetup(work, setup, is_success)
+        : authenticate(work, id, is_success);
     });
     if (!intent?._return_url) return void response.writeHead(404).end();
     const location = new URL(intent._return_url);
-    location.searchParams.set("payment_intent", id);
+    location.searchParams.set(intent.object, id);
     location.searchParams.set("redirect_status", is_success ? "succeeded" : "failed");
     response.writeHead(303, { location: location.href }).end();
   }
@@ -191,6 +195,14 @@ async function change(work: Work, url: URL, form: Form): Promise<Outcome> {
       return await capture(work, id!, form);
     case "payment_intents cancel":
       return await cancel(work, id!, form);
+    case "customers create":
+      return createCustomer(work, form);
+    case "setup_intents create":
+      return await createSetup(work, form);
+    case "setup_intents cancel":
+      return cancelSetup(work, id!, form);
+    case "payment_methods detach":
+      return detach(work, id!);
     case "refunds create":
       return await createRefund(work, form);
     case "disputes update":

@@ -15,7 +15,16 @@ const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
 
 /** Everything that happened at the double, the oldest first. */
 export type StripeBooks = Record<
-  "payment_intent" | "charge" | "refund" | "dispute" | "payout" | "balance_transaction" | "event",
+  | "payment_intent"
+  | "charge"
+  | "refund"
+  | "dispute"
+  | "payout"
+  | "balance_transaction"
+  | "event"
+  | "customer"
+  | "payment_method"
+  | "setup_intent",
   StripeObject[]
 >;
 
@@ -34,6 +43,10 @@ interface StripeActions {
   settle_payout: { payout: string; status: "paid" | "failed" | "canceled" };
   /** Ends an authorization, as Stripe does after seven days. */
   expire: { payment_intent: string };
+  /** Makes a token of a test card in the payer's browser. It pays once. */
+  tokens: { owner: string; card: string };
+  /** The network gives a saved card another expiry. */
+  renew: { payment_method: string; exp_year: number };
   /** Confirms a declined payment with another card, in the payer's browser. */
   confirm_again: { payment_intent: string; payment_method: string };
 }

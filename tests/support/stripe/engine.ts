@@ -12,6 +12,8 @@ const CARDS = {
   authenticated: "4000002500003155",
   authenticated_then_declined: "4000008260003178",
 } as const;
+/** The card with which localstripe refuses to save it; it saves the declined one. */
+const UNSAVED = "4000000000000002";
 const DEADLINE_MS = 10_000;
 
 /** A payment as localstripe sees it. */
@@ -55,18 +57,36 @@ export class Engine {
     return verdict;
   }
 
-  async #judge(payment: EnginePayment, change?: EngineChange): Promise<Verdict> {
-    const method = await this.#post("payment_methods", {
+  /** Saves a card without a charge. `authenticated`: the payer has authenticated then. */
+  judgeSetup(card: EnginePayment["card"], authenticated = false): Promise<Verdict> {
+    const verdict = this.#last.then(async () => {
+      const payment_method = await this.#card(card === "declined" ? UNSAVED : CARDS[card]);
+      const setup = await this.#post("setup_intents", { usage: "off_session" });
+      const path = `setup_intents/${setup.body.id}/confirm`;
+      const confirmed = await this.#post(path, { payment_method });
+      return authenticated && confirmed.status === 200 ? await this.#post(path, {}) : confirmed;
+    });
+    this.#last = verdict.catch(() => {});
+    return verdict;
+  }
+
+  async #card(number: string): Promise<string> {
+    const { body } = await this.#post("payment_methods", {
       type: "card",
-      "card[number]": CARDS[payment.card],
+      "card[number]": number,
       "card[cvc]": "123",
       "card[exp_month]": "12",
       "card[exp_year]": "2034",
     });
+    return body.id;
+  }
+
+  async #judge(payment: EnginePayment, change?: EngineChange): Promise<Verdict> {
+    const payment_method = await this.#card(CARDS[payment.card]);
     const opened = await this.#post("payment_intents", {
       amount: String(payment.amount),
       currency: payment.currency,
-      payment_method: method.body.id,
+      payment_method,
       capture_method: payment.manual ? "manual" : "automatic",
       confirm: "true",
     });

@@ -2,6 +2,7 @@
 
 import type { EnginePayment } from "./engine.ts";
 import type { StripeObject } from "./journal.ts";
+import { keepCard, namedCard } from "./cards.ts";
 import { OWN_CODES, paymentMethod, TOKENS } from "./tokens.ts";
 import {
   done,
@@ -26,6 +27,8 @@ const PARAMETERS = [
   "return_url",
   "error_on_requires_action",
   "off_session",
+  "customer",
+  "setup_future_usage",
   "description",
   "expand[]",
 ];
@@ -40,8 +43,9 @@ const feeOf = (amount: number) => Math.round(amount * 0.015) + 25;
 export async function createPayment(work: Work, form: Form): Promise<Outcome> {
   const refused = refuseForm(form);
   if (refused) return refused;
-  const token = TOKENS.get(form.payment_method ?? "");
-  if (!token) return missing("payment_method", 400);
+  const named = namedCard(work, form);
+  if ("status" in named) return named;
+  const { token, method } = named;
   const intent: StripeObject = work.make("payment_intent", "pi", {
     amount: Number(form.amount),
     amount_capturable: 0,
@@ -50,7 +54,9 @@ export async function createPayment(work: Work, form: Form): Promise<Outcome> {
     status: "requires_confirmation",
     capture_method: form.capture_method ?? "automatic_async",
     description: form.description ?? null,
-    payment_method: form.payment_method,
+    payment_method: method?.id ?? form.payment_method,
+    customer: form.customer ?? null,
+    setup_future_usage: form.setup_future_usage ?? null,
     latest_charge: null,
     next_action: null,
     metadata: metadataOf(form),
@@ -59,6 +65,7 @@ export async function createPayment(work: Work, form: Form): Promise<Outcome> {
     cancellation_reason: null,
     _token: token,
     _return_url: form.return_url,
+    _saves: form.customer !== undefined && form.setup_future_usage !== undefined,
   });
   intent.client_secret = `${intent.id}_secret_${crypto.randomUUID()}`;
   const { status, body } = await work.engine.judge(asEngineSees(intent));
@@ -196,6 +203,7 @@ function makeCharge(work: Work, intent: StripeObject, fields: object): StripeObj
 function charge(work: Work, intent: StripeObject): Outcome {
   const held = makeCharge(work, intent, { status: "succeeded", paid: true });
   intent.latest_charge = held.id;
+  keepCard(work, intent);
   if (intent.capture_method !== "manual") {
     return take(work, intent, held, intent.amount, "charge.succeeded");
   }

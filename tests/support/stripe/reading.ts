@@ -5,7 +5,7 @@ import { paymentMethod, TOKENS } from "./tokens.ts";
 import { missing, type Outcome, refuse, shown, type Work } from "./work.ts";
 
 /** Fields that filter a list, apart from `created` and `types[]`. */
-const FILTERS = ["payment_intent", "charge", "payout", "source", "type", "currency"];
+const FILTERS = ["payment_intent", "charge", "payout", "source", "type", "currency", "customer"];
 /** Other parameters of a list. */
 const PARAMETERS =
   /^(limit|starting_after|ending_before|types\[\]|expand\[\]|created\[(gte|gt|lte|lt)\])$/;
@@ -28,6 +28,9 @@ const RESOURCES = [
   "payouts",
   "balance_transactions",
   "events",
+  "customers",
+  "payment_methods",
+  "setup_intents",
 ];
 /** Stripe's limits of a page, and of the types that an event list can name. */
 const [MAX_LIMIT, MAX_TYPES] = [100, 20];
@@ -75,7 +78,7 @@ export function expanded(
         (field === "source"
           ? SOURCES.map((one) => work.find(one, id)).find((one) => one)
           : kind === "payment_method"
-          ? methodOf(id)
+          ? methodOf(id) ?? work.find(kind, id)
           : kind && work.find(kind, id));
       if (named) holder[field] = shown(structuredClone(named));
       holder = holder?.[field];

@@ -3,7 +3,7 @@
 import type { EnginePayment } from "./engine.ts";
 
 /** The behaviour of a test payment method. */
-interface Token {
+export interface Token {
   brand: string;
   last4: string;
   card: EnginePayment["card"];
@@ -12,6 +12,10 @@ interface Token {
   /** The issuer's advice after the decline. */
   advice?: string;
   dispute?: boolean;
+  /** The card while it is saved alone, if it is another then. */
+  setup?: EnginePayment["card"];
+  /** Whether the payer authenticates only once, when the card is saved. */
+  once?: boolean;
   refund?: "pending" | "failed";
 }
 
@@ -42,6 +46,8 @@ export const TOKENS: ReadonlyMap<string, Token> = new Map([
     "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds",
     card("3178", { card: "authenticated_then_declined", decline: "insufficient_funds" }),
   ],
+  ["pm_card_authenticationRequiredOnSetup", card("3155", { card: "authenticated", once: true })],
+  ["pm_card_chargeCustomerFail", declined("0341", "generic_decline", { setup: "approved" })],
   ["pm_card_createDispute", card("0259", { dispute: true })],
   ["pm_card_pendingRefund", card("7726", { refund: "pending" })],
   ["pm_card_refundFail", card("5126", { refund: "failed" })],
