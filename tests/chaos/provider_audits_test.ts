@@ -96,7 +96,7 @@ function goodCards() {
       object("balance_transaction", "txn_1", { source: "ch_1", net: 960 }),
       object("balance_transaction", "txn_2", { source: "re_x", net: -300 }),
     ],
-    ...{ dispute: [], payout: [], event: [] },
+    ...{ dispute: [], payout: [], event: [], customer: [], payment_method: [], setup_intent: [] },
   };
   return {
     operations: [

@@ -94,7 +94,7 @@ const SAVE = { save: "off_session", customer: { id: "u1", email: "ada@example.co
 const OPERATIONS: Record<string, Operation> = {
   authorize: create(),
   save: create(SAVE),
-  "save alone": create({ ...SAVE, amount: 0, return_url: "https://shop.example/back" }),
+  "save-alone": create({ ...SAVE, amount: 0, return_url: "https://shop.example/back" }),
   capture: {
     path: "/capture$",
     prepare: (given) => created(given, { capture: "manual" }),
@@ -175,7 +175,7 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
         const { charge, refund, dispute } = await given.books();
         const charges = charge.filter(({ metadata }) => metadata.payment === id);
         const is_made = !(is_untouched && operation.unknown[1] === "processing");
-        assert.equal(charges.length, is_made && op !== "save alone" ? 1 : 0);
+        assert.equal(charges.length, is_made && op !== "save-alone" ? 1 : 0);
         const of = (one: StripeObject) => one.charge === charges[0]?.id;
         assert.equal(refund.filter(of).length, op === "refund" && !is_untouched ? 1 : 0);
         const submitted = dispute.find(of)?.evidence_details.submission_count ?? 0;

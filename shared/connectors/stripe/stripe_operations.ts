@@ -57,6 +57,9 @@ const EXPAND_REFUND = [
 /** Pauses before a customer is asked for again that another request makes at this moment. */
 const CUSTOMER_PAUSES_MS = [100, 300, 1_000];
 
+/** The time for which Stripe keeps an idempotency key, and an hour more. */
+const KEY_LIFE_S = 25 * 3600;
+
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
 
@@ -279,6 +282,18 @@ async function customerFor(
     if (!isUnknown(response) || response.unknown !== "in_progress") break;
     await new Promise((resolve) => setTimeout(resolve, pause_ms));
     response = await callStripe(account, request, signal);
+  }
+  if (isUnknown(response) && !response.may_repeat) {
+    // Stripe keeps an error under the key. It may have made the customer before.
+    const since = Math.floor(Date.parse(operation.created_at) / 1000) - KEY_LIFE_S;
+    const is_it = ({ metadata }: Record<string, unknown>) =>
+      request.fields.every(([name, value]) =>
+        (metadata as Record<string, unknown> | null)?.[name.slice("metadata[".length, -1)] === value
+      );
+    const fields = [["created[gte]", String(since)]] as const;
+    const found = await findListed(account, request.path, fields, is_it, signal);
+    if (found !== null && !isUnknown(found)) return expandedOf(Customer, found)?.id ?? GARBAGE;
+    response = found ?? await callStripe(account, { ...request, key: `${request.key}-2` }, signal);
   }
   // The payment itself was not sent with its own key, so it can be sent again.
   if (isUnknown(response)) return { ...response, may_repeat: true };
