@@ -3951,10 +3951,14 @@ begin
     elsif v_row.act = 'result' then
       update pay.instruments t
       set status = v_row.status, method = coalesce(v_row.method, t.method),
-        provider = coalesce(t.provider, '{}') || coalesce(v_row.provider, '{}'),
+        provider = case when v_row.provider is null then t.provider
+          else coalesce(t.provider, '{}') || v_row.provider end,
         idle_at = case when v_row.status = 'active' then t.idle_at end,
         sequence = t.sequence + 1, updated_at = v_row.at, touched_at = pay_internal.server_time()
       where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending';
+    elsif v_row.act = 'renew' then
+      v_deliveries := v_deliveries
+        + pay_internal.renew_instrument(v_row.caller, v_row.id, v_row.method, v_row.at);
     elsif v_row.id is null then
       select t.id into v_id from pay.instruments t
       where t.environment_id = v_row.environment_id
@@ -3967,6 +3971,72 @@ begin
     end if;
   end loop;
   return v_deliveries;
+end $$;
+
+create or replace function pay_internal.renew_instrument(
+  p_caller pay_internal.caller, p_id text, p_method text, p_at timestamptz
+) returns bigint language plpgsql volatile as $$
+declare
+  v_renewed pay.instruments;
+begin
+  update pay.instruments t
+  set method = p_method, updated_at = p_at, sequence = t.sequence + 1,
+    touched_at = pay_internal.server_time()
+  where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
+    and t.method is distinct from p_method
+    and coalesce(pay_internal.expiry_month(p_method) >= pay_internal.expiry_month(t.method), true)
+  returning t.* into v_renewed;
+  if not found then return 0; end if;
+  return pay_internal.write_instrument_event(
+    p_caller, v_renewed, 'instrument.updated', null, null);
+end $$;
+
+create or replace function pay_internal.expiry_month(p_method text)
+returns integer language sql immutable as $$
+  select (p_method::json #>> '{card,exp_year}')::integer * 12
+    + (p_method::json #>> '{card,exp_month}')::integer
+$$;
+
+create or replace function pay_internal.known_customer(
+  p_environment_id text, p_account_id text, p_customer_id text
+) returns text language sql stable as $$
+  select t.provider ->> 'customer' from pay.instruments t
+  where t.environment_id = p_environment_id and t.customer_id = p_customer_id
+    and t.provider ->> 'account' = p_account_id and t.provider ->> 'customer' is not null
+    and t.ended_reason is distinct from 'removed_at_provider'
+  order by t.id limit 1
+$$;
+
+create or replace function pay_internal.find_instrument_payment(
+  p_environment_id text, p_account_id text, p_token text
+) returns text language sql stable as $$
+  select t.payment_id from pay.instruments t
+  where t.provider ->> 'token' = p_token and t.environment_id = p_environment_id
+    and t.provider ->> 'account' = p_account_id
+  order by t.status = 'active' desc, t.id limit 1
+$$;
+
+create or replace function pay_internal.detach_instrument(p_instrument pay.instruments)
+returns void language plpgsql volatile as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
+    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
+    api_key_id, request_id, decline_is_error)
+  select a.environment_id,
+    left(pay_internal.id_floor('pc_', v_now), 12) || left(encode(sha256(convert_to(
+      p_instrument.environment_id || p_instrument.id, 'UTF8')), 'hex'), 17),
+    a.account_id, a.connector, 'detach', a.subject_id, 0, a.currency,
+    jsonb_build_object('token', p_instrument.provider ->> 'token'), 'pending', 0, v_now,
+    v_now + interval '15 seconds', true, a.api_key_id, a.request_id, false
+  from pay.provider_operations a
+  where a.environment_id = p_instrument.environment_id and a.subject_id = p_instrument.payment_id
+    and a.op = 'authorize' and not exists (
+      select from pay.instruments t
+      where t.provider ->> 'token' = p_instrument.provider ->> 'token'
+        and t.environment_id = p_instrument.environment_id and t.status = 'active')
+  order by a.id desc limit 1;
 end $$;
 
 create or replace function pay_internal.end_instrument(
@@ -3984,6 +4054,9 @@ begin
   if not found then return 0; end if;
   delete from pay.bank_details d
   where d.environment_id = v_ended.environment_id and d.owner_id = v_ended.id;
+  if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
+    perform pay_internal.detach_instrument(v_ended);
+  end if;
   return pay_internal.write_instrument_event(
     p_caller, v_ended, 'instrument.ended', p_request_id, p_idempotency_key);
 end $$;
@@ -5225,7 +5298,9 @@ begin
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
-      pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
+      pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference),
+      case when f.op in ('detach', 'renewal') then pay_internal.find_instrument_payment(
+        f.environment_id, f.account_id, f.body ->> 'object_id') end),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now,
     f.body #- '{bank,sealed}'
   from jsonb_to_recordset(p_events) as f (
@@ -5546,8 +5621,8 @@ returns json language sql stable as $$
       pay_internal.wire_time(p_operation.created_at) as created_at,
       pay_internal.wire_time(p_operation.first_sent_at) as first_sent_at,
       -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
-      -- of an abandoned payment has the same effect without the id.
-      p_operation.may_repeat and (p_operation.op = 'abandon'
+      -- of an abandoned payment and the removal of a card have the same effect without the id.
+      p_operation.may_repeat and (p_operation.op in ('abandon', 'detach')
         or coalesce(p_operation.first_sent_at, p_operation.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
@@ -5560,7 +5635,10 @@ returns json language sql stable as $$
           'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
         from pay.deposit_addresses d
         where d.environment_id = p_operation.environment_id and d.operation_id = p_operation.id
-      ) end as reserved,
+      ) when p_operation.request ? 'save' then json_build_object(
+        'customer', pay_internal.known_customer(p_operation.environment_id,
+          p_operation.account_id, p_operation.request #>> '{save,customer_id}'))
+      end as reserved,
       -- Without a due_at it is from before the sandbox had a clock of its own.
       pay_internal.wire_time(
         coalesce(p_operation.due_at, p_operation.next_attempt_at)) as due_at,
@@ -5583,6 +5661,7 @@ begin
       e.livemode and c.op = 'authorize' and c.request ->> 'token' is null
         and pay_internal.rail_needs_token(c.method_kind) as is_incomplete, case
         when not e.livemode then 'sandbox'
+        when c.request #>> '{instrument,account}' <> method.account_id then null
         when c.op in ('authorize', 'transfer') then method.account_id
         else o.account_id
       end as account_id,
@@ -5691,7 +5770,9 @@ begin
     case when c.n is not null then json_build_object(
       'id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
       'created_at', pay_internal.wire_time(c.made_at),
-      'reserved', v_deposits -> c.n::text)::text end
+      'reserved', case when c.request ? 'save' then jsonb_build_object(
+        'customer', pay_internal.known_customer(c.environment_id, c.account ->> 'id',
+          c.request #>> '{save,customer_id}')) else v_deposits -> c.n::text end)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
