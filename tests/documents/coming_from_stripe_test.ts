@@ -108,6 +108,10 @@ Deno.test("our code runs at the service and prints what its comments say, and so
       card: { token: "pm_card_visa" },
       capture: "manual",
     });
+    const { instrument_id } = await client.payments.create({
+      ...{ amount: 100, currency: "EUR", card: { token: "pm_card_visa" }, save: "off_session" },
+      customer: { id: "u1", email: "ada@example.com" },
+    });
     const [event] = (await client.events.list({ limit: 1 })).data;
     /** Payments in the status that a command needs; the refund follows the capture. */
     const ids: Record<string, string> = { capture: authorized, refund: authorized };
@@ -120,6 +124,7 @@ Deno.test("our code runs at the service and prints what its comments say, and so
       if (["listen", "trigger", "logs", "open"].includes(words[0]!)) continue;
       const args = words.map((word) =>
         word.replace("pay_…", ids[words[1]!] ?? payment.id).replace("evt_…", event!.id)
+          .replace("ins_…", instrument_id!)
       );
       const { code, stderr } = await call(args, env);
       assert.equal(code, 0, `${words.join(" ")}: ${stderr}`);

@@ -74,7 +74,6 @@ const PROGRAMS: readonly Program[] = [
     command: [Deno.execPath(), "run", "--no-lock", "--check", "-A"],
   },
   { document: "README.md", fence: "python", file: "pay.py", command: ["python3"] },
-  { document: "docs/clients.md", fence: "go", file: "pay.go", command: ["go", "run"] },
 ];
 
 /** The tables, by their first header cells. */
