@@ -214,7 +214,7 @@ function Account({ draft, change }: PaymentForm) {
             {...field("mandate_id", "Mandate", "mandate", "mandate.id")}
             hint={draft.save === ""
               ? "With one, the payment is collected in 14 days, and more test IBANs appear"
-              : "By default the service makes its id"}
+              : "Without one, the service makes an id"}
             optional
             mono
           />

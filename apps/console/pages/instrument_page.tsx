@@ -46,14 +46,17 @@ function InstrumentView({ of: instrument }: { of: Instrument }) {
         <div class="main-column">
           <Card
             title="Payments"
-            actions={<a href={href(["payments"], { instrument_id: id })}>All of them</a>}
+            actions={is_kept && <a href={href(["payments"], { instrument_id: id })}>All of them</a>}
           >
             <ReadingList
               label="payments"
               live={payments}
               none="No payments"
               about_none={!is_kept && (
-                <p>You send the IBAN of this mandate, so its payments name the mandate alone.</p>
+                <p>
+                  You send the IBAN with each payment under this mandate. Such a payment names the
+                  mandate, and not this instrument.
+                </p>
               )}
               is_paged
             >
