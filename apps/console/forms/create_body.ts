@@ -128,9 +128,9 @@ export function createBody(draft: Draft): CreatePaymentInput {
   };
   const fields: PaymentFields = {
     currency: draft.currency.trim(),
-    ...(person && (variant === "A" ? { customer: person } : { payer: person })),
     ...(draft.method !== "saved" &&
       (variant === "A" ? { capability: `${kind}_payment` as Capability } : { method_kind: kind })),
+    ...(person && (variant === "A" ? { customer: person } : { payer: person })),
     ...methodOf(draft),
     ...(canSave(draft) && draft.save !== "" && { save: draft.save as InstrumentUsage }),
     ...present({
