@@ -92,7 +92,8 @@ function valueSections(): string[] {
     "",
     ...wrap(
       "In place of a card number the sandbox takes these tokens as `card: {token}`. Each has the " +
-        "result of its card. With a live key the provider's form in the browser makes the token.",
+        "result of its card, and can be used again and again. With a live key the provider's form " +
+        "in the browser makes the token, which pays once unless its first payment has `save`.",
     ),
     "",
     ...TOKEN_TABLE,
