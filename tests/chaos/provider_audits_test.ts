@@ -49,7 +49,7 @@ const CARDS_CASES: [defect: string, breach: RegExp, breakRun: CardsBreak][] = [
   ["a refund has another amount", /re_1 is of 300, at the provider of 301/, ({ books }) => {
     books.refund[0]!.amount = 301;
   }],
-  ["a refund is in no response", /re_1 is in no response/, (run) => run.operations.pop()],
+  ["a refund is in no response", /re_1 is in no response/, (run) => run.operations.splice(2, 1)],
   ["the refunded sum differs", /pay_1 has 299 refunded, not 300/, ({ payments }) => {
     payments[0]!.amount_refunded = 299;
   }],
@@ -64,6 +64,29 @@ const CARDS_CASES: [defect: string, breach: RegExp, breakRun: CardsBreak][] = [
   }],
   ["a change got no response", /refund-1: 0/, ({ operations }) => {
     operations[2]!.responses[0] = { status: 0, text: "", is_replay: false };
+  }],
+  ["a customer was made twice", /u1 has 2 customers at the provider/, ({ books }) => {
+    books.customer.push({ ...books.customer[0]!, id: "cus_2" });
+  }],
+  ["a card is of another customer", /ins_1 is of cus_2, which is not/, ({ instruments }) => {
+    instruments[0]!.customer = "cus_2";
+  }],
+  ["a card was detached twice", /ins_1 was detached 2 times/, ({ books }) => {
+    books.event.push({ ...books.event[0]!, id: "evt_2" });
+  }],
+  ["a card was not detached", /ins_1 was detached 0 times/, ({ books }) => books.event.pop()],
+  ["an ended card is active", /ins_1 is active, not ended/, ({ instruments }) => {
+    instruments[0]!.status = "active";
+  }],
+  ["the card of a declined payment is kept", /ins_1 is ended, not failed/, ({ instruments }) => {
+    instruments[0]!.payment_status = "declined";
+  }],
+  ["the provider keeps another card", /keeps pm_2, which is no instrument/, ({ books }) => {
+    books.payment_method.push({ ...books.payment_method[0]!, id: "pm_2", customer: "cus_1" });
+  }],
+  ["an ended card was charged", /charge-1: ended, then 201/, ({ operations }) => {
+    const charge = { do: "charge", amount_minor: 500, is_late: true } as const;
+    operations.push(finished("charge-1", charge, null, 201, { id: "pay_1", status: "completed" }));
   }],
   ["a completed payment was not charged", /contradicts 201/, ({ books }) => {
     books.payment_intent[0]!.amount_received = 0;
@@ -96,14 +119,24 @@ function goodCards() {
       object("balance_transaction", "txn_1", { source: "ch_1", net: 960 }),
       object("balance_transaction", "txn_2", { source: "re_x", net: -300 }),
     ],
-    ...{ dispute: [], payout: [], event: [], customer: [], payment_method: [], setup_intent: [] },
+    customer: [object("customer", "cus_1", { metadata: { customer: "u1" } })],
+    payment_method: [object("payment_method", "pm_1", { customer: null })],
+    event: [object("event", "evt_1", {
+      ...{ type: "payment_method.detached", data: { object: { id: "pm_1" } } },
+    })],
+    ...{ dispute: [], payout: [], setup_intent: [] },
   };
   return {
     operations: [
       finished("create-1", create, "pay_1", 201, completed("pay_1")),
       finished("create-2", { ...create, amount_minor: 500 }, "pay_2", 402, refused),
       finished("refund-1", { do: "refund", amount_minor: 300 }, "pay_1", 201, completed("re_1")),
+      finished("end-1", { do: "end" }, null, 200, { id: "ins_1", ended_reason: "deleted" }),
     ],
+    instruments: [{
+      ...{ id: "ins_1", status: "ended", customer_id: "u1", customer: "cus_1" as string | null },
+      ...{ token: "pm_1" as string | null, payment_status: "completed" },
+    }],
     payments: [
       { id: "pay_1", status: "partially_refunded", amount_captured: 1000, amount_refunded: 300 },
       { id: "pay_2", status: "declined", amount_captured: 0, amount_refunded: 0 },
@@ -117,13 +150,14 @@ function goodCards() {
 function finished(
   key: string,
   action: CardAction,
-  payment_id: string,
+  payment_id: string | null,
   status: number,
   shown: object,
 ): CardFinished {
   const text = JSON.stringify(shown);
   const responses = [false, true].map((is_replay) => ({ status, text, is_replay }));
-  return { key, action, duplicates: 2, payment_id, responses };
+  const target_id = action.do === "end" ? "ins_1" : payment_id;
+  return { key, action, duplicates: 2, target_id, payment_id, responses };
 }
 
 function object(kind: string, id: string, fields: object): StripeObject {

@@ -27,11 +27,24 @@ interface StoredRefund {
   amount_minor: number;
 }
 
+/** A saved card as it is stored. */
+interface StoredInstrument {
+  id: string;
+  status: string;
+  customer_id: string;
+  /** The references at the provider; null without a result. */
+  customer: string | null;
+  token: string | null;
+  /** The status of the payment that has saved it. */
+  payment_status: string;
+}
+
 /** The evidence of a run. */
 interface CardEvidence {
   operations: readonly CardFinished[];
   payments: readonly StoredPayment[];
   refunds: readonly StoredRefund[];
+  instruments: readonly StoredInstrument[];
   /** The balance at the provider by our ledger, for each payment. */
   balances: ReadonlyMap<string, number>;
   books: StripeBooks;
@@ -57,8 +70,14 @@ export async function readCardRows(sql: postgres.Sql, environment_id: string) {
     where environment_id = ${environment_id} and account in ('processor', 'chargebacks')
       and subject_id not in (${others})
     group by subject_id`;
+  const instruments = await sql<StoredInstrument[]>`
+    select t.id, t.status, t.customer_id, t.provider ->> 'customer' as customer,
+      t.provider ->> 'token' as token, p.status as payment_status
+    from pay.instruments t
+    join pay.payments p on p.environment_id = t.environment_id and p.id = t.payment_id
+    where t.environment_id = ${environment_id} and t.method_kind = 'card'`;
   const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
-  return { payments, refunds, balances, broken: await brokenInvariants(sql) };
+  return { payments, refunds, instruments, balances, broken: await brokenInvariants(sql) };
 }
 
 /** Returns the breaches about a run that has come to rest. */
@@ -66,6 +85,8 @@ export function auditCards(evidence: CardEvidence): string[] {
   return [
     ...auditPayments(evidence),
     ...auditRefunds(evidence),
+    ...auditCustomers(evidence),
+    ...auditSaved(evidence),
     ...auditLedger(evidence),
     ...evidence.operations.flatMap((operation) => auditResponses(evidence, operation)),
   ];
@@ -73,7 +94,7 @@ export function auditCards(evidence: CardEvidence): string[] {
 
 /** One object for each payment, one charge at most, and the same status and amount. */
 function auditPayments({ operations, payments, books }: CardEvidence): string[] {
-  const objects = Map.groupBy(books.payment_intent, ({ metadata }) => metadata.payment as string);
+  const objects = Map.groupBy(intentsOf(books), ({ metadata }) => metadata.payment as string);
   const charges = Map.groupBy(
     books.charge.filter(({ status }) => status === "succeeded"),
     ({ payment_intent }) => payment_intent,
@@ -102,6 +123,56 @@ function auditPayments({ operations, payments, books }: CardEvidence): string[] 
     ...[...shown].filter((id) => id !== null && !known.has(id))
       .map((id) => `${id} was acknowledged, but is not here`),
   ];
+}
+
+/** The payments at the provider, with those of 0 that only save a card. */
+function intentsOf({ payment_intent, setup_intent }: StripeBooks): StripeObject[] {
+  return [...payment_intent, ...setup_intent];
+}
+
+/** One customer at the provider for each of ours that has saved a card. */
+function auditCustomers({ instruments, books }: CardEvidence): string[] {
+  const made = Map.groupBy(books.customer, ({ metadata }) => metadata.customer as string);
+  const breaches = [...made].flatMap(([id, { length }]) =>
+    length === 1 ? [] : [`${id} has ${length} customers at the provider`]
+  );
+  for (const { id, customer_id, customer } of instruments) {
+    if (customer !== null && made.get(customer_id)?.[0]?.id !== customer) {
+      breaches.push(`${id} is of ${customer}, which is not the customer of ${customer_id}`);
+    }
+  }
+  return breaches;
+}
+
+/** The provider keeps the cards that are active here and no others, and each was detached once. */
+function auditSaved({ instruments, operations, books }: CardEvidence): string[] {
+  const breaches: string[] = [];
+  const kept = new Map(books.payment_method.map(({ id, customer }) => [id, customer]));
+  const detached = Map.groupBy(
+    books.event.filter(({ type }) => type === "payment_method.detached"),
+    ({ data }): string => data.object.id,
+  );
+  const ends = new Set(
+    operations.filter(({ action }) => action.do === "end").map(({ target_id }) => target_id),
+  );
+  for (const { id, status, customer, token, payment_status } of instruments) {
+    const is_paid = payment_status === "completed";
+    const expected = !is_paid ? "failed" : ends.has(id) ? "ended" : "active";
+    if (status !== expected) breaches.push(`${id} is ${status}, not ${expected}`);
+    if (is_paid && token === null) breaches.push(`${id} has no card at the provider`);
+    const { length } = detached.get(token ?? "") ?? [];
+    if (length !== (status === "ended" ? 1 : 0)) {
+      breaches.push(`${id} was detached ${length} times`);
+    }
+    if (status === "active" && kept.get(token!) !== customer) {
+      breaches.push(`${id} is active, but the provider does not keep it`);
+    }
+    kept.delete(token ?? "");
+  }
+  for (const [id, customer] of kept) {
+    if (customer !== null) breaches.push(`the provider keeps ${id}, which is no instrument`);
+  }
+  return breaches;
 }
 
 /** One refund at the provider for each completed refund here, of its amount, and no others. */
@@ -164,6 +235,10 @@ function auditResponses(evidence: CardEvidence, operation: CardFinished): string
     breaches.push(`${key}: duplicates got several first responses`);
   }
   const [response] = responses;
+  if ("is_late" in action) {
+    const is_refused = response?.status === 409 && response.text.includes('"invalid_state"');
+    return is_refused ? [] : [`${key}: ended, then ${response?.status} ${response?.text}`];
+  }
   const is_expected = response !== undefined && isStored(response) &&
     (response.status !== 402 || action.do === "create");
   if (!is_expected) breaches.push(`${key}: ${response?.status} ${response?.text}`);
@@ -180,6 +255,7 @@ function isTrue(
   response: CardResponse,
 ): boolean {
   const shown = JSON.parse(response.text);
+  if (action.do === "end") return shown.ended_reason === "deleted";
   if (action.do === "refund") {
     const made = books.refund.filter(({ metadata }) => metadata.refund === shown.id);
     if (shown.status === "pending") return true;
@@ -187,11 +263,12 @@ function isTrue(
       (shown.status === "completed");
   }
   const id = createdIn(response.text);
-  const intent = books.payment_intent.find(({ metadata }) => metadata.payment === id);
+  const intent = intentsOf(books).find(({ metadata }) => metadata.payment === id);
   if (intent === undefined) return false;
-  if (response.status === 402 || shown.status === "declined") return intent.amount_received === 0;
+  const { amount_received = 0 } = intent;
+  if (response.status === 402 || shown.status === "declined") return amount_received === 0;
   if (shown.status === "completed") {
-    return "amount_minor" in action && intent.amount_received === action.amount_minor;
+    return "amount_minor" in action && amount_received === action.amount_minor;
   }
   return shown.status !== "cancelled" || intent.status === "canceled";
 }

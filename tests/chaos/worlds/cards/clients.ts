@@ -22,7 +22,9 @@ export interface CardResponse {
 
 /** A change and the responses to its duplicates. */
 export interface CardFinished extends CardOperation {
-  /** Null for a create without a payment in its response. */
+  /** The payment that is changed, or the instrument that is used or ended. Null for a create. */
+  target_id: string | null;
+  /** Null for a create or a charge without a payment in its response, and for an end. */
   payment_id: string | null;
   responses: CardResponse[];
 }
@@ -73,41 +75,60 @@ export class CardClients {
       this.#options.clients,
       this.operations.filter(({ responses: [first] }) => isStored(first!)),
       ({ key, responses }) => ({ name: key, ...responses[0]! }),
-      (one) => this.#change(one, one.payment_id, 0),
+      (one) => this.#change(one, one.target_id, 0),
     );
   }
 
   async #tellStory(number: number): Promise<void> {
     const { groups, is_authenticated } = cardStory(this.#options.seed, number);
-    let payment_id: string | null = null;
+    let target_id: string | null = null;
     for (const group of groups) {
       const ids: (string | null)[] = await Promise.all(group.map(async (operation) => {
         const responses = await Promise.all(
           Array.from(
             { length: operation.duplicates },
-            (_, duplicate) => this.#change(operation, payment_id, duplicate),
+            (_, duplicate) => this.#change(operation, target_id, duplicate),
           ),
         );
-        const id = payment_id ?? createdIn(responses[0]!.text);
-        this.operations.push({ ...operation, payment_id: id, responses });
-        return id;
+        const { action } = operation;
+        const is_new = target_id === null || action.do === "charge";
+        const made = is_new ? createdIn(responses[0]!.text) : target_id;
+        const payment_id = action.do === "end" ? null : made;
+        this.operations.push({ ...operation, target_id, payment_id, responses });
+        return payment_id;
       }));
-      payment_id = ids[0]!;
-      if (payment_id === null) return;
-      const status = await this.#result(payment_id, group[0]!.action, is_authenticated);
-      // Without money the rest of the story is impossible.
-      if (status === "declined" || status === null) return;
+      const { action } = group[0]!;
+      if (action.do === "end" || "is_late" in action) continue;
+      for (const id of ids) {
+        const payment = id === null ? null : await this.#result(id, action, is_authenticated);
+        // Without money the rest of the story is impossible.
+        if (payment === null || payment.status === "declined") return;
+        target_id ??= payment.instrument_id ?? id;
+      }
     }
   }
 
-  #change({ key, action }: CardOperation, payment_id: string | null, duplicate: number) {
+  #change({ key, action }: CardOperation, target_id: string | null, duplicate: number) {
     const { client, key: token } = this.#options;
-    const verb = action.do === "create" ? "" : `/${payment_id}/${action.do}`;
+    if (action.do === "end") {
+      const path = `${V1}/instruments/${target_id}`;
+      return client.send(token, path, { method: "DELETE", key }, duplicate);
+    }
+    if (action.do === "charge") {
+      const { amount_minor } = action;
+      const body = { amount_minor, currency: "EUR", instrument: target_id, off_session: true };
+      return client.send(token, `${V1}/payments`, { body, key }, duplicate);
+    }
+    const verb = action.do === "create" ? "" : `/${target_id}/${action.do}`;
     return client.send(token, `${V1}/payments${verb}`, { body: bodyOf(action), key }, duplicate);
   }
 
-  /** Waits for the result of a change. Returns the status of the payment, or null without one. */
-  async #result(id: string, action: CardAction, is_authenticated: boolean): Promise<string | null> {
+  /** Waits for the result of a change. Returns the payment, or null without one. */
+  async #result(
+    id: string,
+    action: CardAction,
+    is_authenticated: boolean,
+  ): Promise<{ status: string; instrument_id: string | null } | null> {
     const { client, key, explain } = this.#options;
     for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
       const response = await client.send(key, `${V1}/payments/${id}`);
@@ -115,7 +136,7 @@ export class CardClients {
         const payment = response.body;
         const { status, next_action } = payment;
         if (status === "requires_action") await visit(next_action.url, is_authenticated);
-        else if (isOver(payment, action)) return status;
+        else if (isOver(payment, action)) return payment;
       }
       await pause(PAUSE_MS);
     }
@@ -129,7 +150,7 @@ export function isStored({ status }: CardResponse): boolean {
   return status === 402 || (status >= 200 && status < 300);
 }
 
-function bodyOf(action: CardAction): unknown {
+function bodyOf(action: Exclude<CardAction, { do: "charge" | "end" }>): unknown {
   if (action.do === "cancel") return {};
   if (action.do !== "create") return { amount_minor: action.amount_minor };
   const { do: _, token, ...terms } = action;

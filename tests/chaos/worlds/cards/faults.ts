@@ -28,7 +28,10 @@ export interface CardProcesses {
 type KillPoint = (processes: CardProcesses, path: string) => Promise<boolean>;
 
 /** The operations of the provider, by the ends of their paths. */
-export const CALLS = ["/payment_intents$", "/capture$", "/cancel$", "/refunds$"];
+export const CALLS = [
+  ...["/payment_intents$", "/capture$", "/cancel$", "/refunds$"],
+  ...["/customers$", "/setup_intents$", "/detach$"],
+];
 
 const RESERVE = { table: "provider_operations", text: "pay.commit(" };
 const RECORD = { table: "provider_events", text: "pay.record(" };

@@ -1,8 +1,8 @@
 /** The stories of live cards. They depend on the seed only. */
 
-import { randomOf } from "../../../support/core/random.ts";
+import { type Random, randomOf } from "../../../support/core/random.ts";
 
-/** A change of a live payment. Only `create` moves a payment that does not exist yet. */
+/** A change of a live payment. Only `create` and `charge` make one. */
 export type CardAction =
   | {
     do: "create";
@@ -10,7 +10,14 @@ export type CardAction =
     amount_minor: number;
     capture: "automatic" | "manual";
     return_url?: string;
+    /** The customer for whom the card is saved. */
+    customer?: { id: string; email: string };
+    save?: "off_session";
   }
+  /** A further payment by the saved card. `is_late`: after its end, so it must be refused. */
+  | { do: "charge"; amount_minor: number; is_late?: true }
+  /** The end of the saved card. */
+  | { do: "end" }
   | { do: "capture" | "refund"; amount_minor: number }
   | { do: "cancel" };
 
@@ -52,13 +59,38 @@ const KINDS = [
   ...Array(3).fill("captured"),
   ...Array(3).fill("captured in part"),
   ...Array(4).fill("cancelled"),
+  ...Array(5).fill("saved"),
+  ...Array(3).fill("saved alone"),
 ] as string[];
+
+/** Customers that many stories share. Every other one is of one story. */
+const SHARED_CUSTOMERS = 20;
+/** The cards that are saved. The payer has to authenticate for the second one, once. */
+const SAVED = ["visa", "authenticationRequiredOnSetup", "mastercard"];
 
 /** Makes a story. */
 export function cardStory(seed: number, number: number): CardStory {
   const random = randomOf(seed, "live", number);
+  const story = storyOf(random, seed, number);
+  return {
+    groups: story.map((actions, group) =>
+      actions.map((action, i) => ({
+        key: `live-${seed}-${number}-${group}-${i}`,
+        action,
+        duplicates: "is_late" in action ? 1 : random.pick([1, 1, 2, 3]),
+      }))
+    ),
+    is_authenticated: random.chance(0.7),
+  };
+}
+
+function storyOf(random: Random, seed: number, number: number): CardAction[][] {
   const amount_minor = random.integer(1_000, 9_999);
   const kind = random.pick(KINDS);
+  if (kind.startsWith("saved")) {
+    const id = random.chance(0.3) ? random.integer(1, SHARED_CUSTOMERS) : `${seed}-${number}`;
+    return savedStory(random, kind === "saved" ? amount_minor : 0, `customer-${id}`);
+  }
   const is_captured = kind.startsWith("captured");
   const groups: CardAction[][] = [[{
     do: "create",
@@ -75,16 +107,22 @@ export function cardStory(seed: number, number: number): CardStory {
   if (is_captured) groups.push([{ do: "capture", amount_minor: taken }]);
   if (kind === "cancelled") groups.push([{ do: "cancel" }]);
   else if (random.chance(0.7)) groups.push(...refunds(taken, random.pick(["part", "all", "two"])));
-  return {
-    groups: groups.map((actions, group) =>
-      actions.map((action, i) => ({
-        key: `live-${seed}-${number}-${group}-${i}`,
-        action,
-        duplicates: random.pick([1, 1, 2, 3]),
-      }))
-    ),
-    is_authenticated: random.chance(0.7),
+  return groups;
+}
+
+/** Saves a card, charges it without the payer, and mostly ends it: then nobody can charge it. */
+function savedStory(random: Random, amount_minor: number, id: string): CardAction[][] {
+  const charge = () => ({ do: "charge", amount_minor: random.integer(1_000, 9_999) }) as const;
+  const create: CardAction = {
+    ...{ do: "create", token: `pm_card_${random.pick(SAVED)}`, amount_minor, capture: "automatic" },
+    ...{ return_url: "https://shop.example/return", save: "off_session" },
+    customer: { id, email: "ada@example.com" },
   };
+  const charges = random.pick([[[charge()]], [[charge(), charge()]], []]);
+  const end: CardAction[][] = random.chance(0.8)
+    ? [[{ do: "end" }], [{ ...charge(), is_late: true }]]
+    : [];
+  return [[create], ...charges, ...end];
 }
 
 /** Refunds a part, or a part and the rest, or two parts at once. */

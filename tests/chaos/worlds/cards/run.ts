@@ -82,6 +82,7 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
       `${told_s.toFixed(1)} s, settled ${settled_s.toFixed(1)} s later; ` +
       `${ours.payments.length} payments and ${books.payment_intent.length} at the provider, ` +
       `${charges} charges, ${ours.refunds.length} refunds and ${books.refund.length}, ` +
+      `${ours.instruments.length} saved cards of ${books.customer.length} customers, ` +
       `balance ${balance} cents, ${replays.replayed} keys replayed`,
     breaches: [
       ...auditCards({ operations, ...ours, books }),
