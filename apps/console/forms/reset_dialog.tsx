@@ -26,8 +26,8 @@ export function ResetDialog({ close }: { close: () => void }) {
       acting="Deleting…"
     >
       <p>
-        This deletes every payment, refund, transfer, ledger entry, event and delivery of this key’s
-        sandbox and cannot be undone. Keys stay.
+        This deletes every payment, instrument, refund, transfer, ledger entry, event and delivery
+        of this key’s sandbox and cannot be undone. Keys stay.
       </p>
       <label class="inline">
         <input
