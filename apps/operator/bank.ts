@@ -293,7 +293,7 @@ async function rejectOrder(
       );
     }
     const at = new Date(now_ms()).toISOString();
-    await store.storeEvents(account.id, [rejectionOf(account.id, order, at, [], reason)]);
+    await store.storeEvents(account.id, [rejectionOf(account.id, order, at, null, reason)]);
   });
   show({ id, result: "rejected" }, `Rejected ${id}`);
   return 0;

@@ -61,6 +61,11 @@ export class Vault {
     return new Vault(keys);
   }
 
+  /** Reports whether it has a key. */
+  has(key_id: string): boolean {
+    return this.#keys.has(key_id);
+  }
+
   /** Seals a text. Only the same context opens it. */
   async seal(text: string, context: string): Promise<Sealed> {
     const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));

@@ -11,7 +11,6 @@ import { refusedResult, resultOf } from "../connectors/bank/file_result.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
 import { isId } from "../core/ids.ts";
 import { mapInSlices } from "../core/time_slice.ts";
-import type { Vault } from "../core/vault.ts";
 import type { ProviderAccount } from "../domain/providers/connector.ts";
 import { noBankKeys } from "../domain/providers/sealed_details.ts";
 import type { Dependencies } from "../http/dependencies.ts";
@@ -37,8 +36,6 @@ const FILE_NAME = /^[a-z0-9_.-]{1,100}$/;
 /** What the routes need besides the dependencies of all routes. */
 export interface BridgeDependencies {
   bank_store: BankStore;
-  /** Null: files can be neither opened nor imported. */
-  vault: Vault | null;
 }
 
 /** Adds the routes below `/providers/{pac_…}`. */

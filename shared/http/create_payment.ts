@@ -19,7 +19,7 @@ import type { Dependencies } from "./dependencies.ts";
  * @param decline_is_error true: a decline returns 402. False: 201, as the sandbox function does
  */
 export async function createPayment(
-  { operations, store }: Pick<Dependencies, "operations" | "store">,
+  { operations, store, vault }: Pick<Dependencies, "operations" | "store" | "vault">,
   request: ServiceRequest,
   body: CreatePaymentBody,
   decline_is_error: boolean,
@@ -36,7 +36,7 @@ export async function createPayment(
     const found = loaded ?? await loadInstrument(store, counted, instrument, null);
     loaded = null;
     if (found.outcome === "replay") throw new Error("a load without a key has no replay");
-    const used = readStoredInstrument(found.body, found.detail!);
+    const used = await readStoredInstrument(found.body, found.detail!, vault);
     return paymentOf(body, decline_is_error, context, used);
   });
 }

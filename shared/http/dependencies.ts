@@ -2,6 +2,7 @@
 
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
+import type { Vault } from "../core/vault.ts";
 import type { ApiKeys } from "../domain/keys/api_keys.ts";
 import type { Operations } from "../domain/operations/operations.ts";
 import type { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
@@ -21,6 +22,8 @@ export interface Dependencies {
   store: Store;
   webhook_store: WebhookStore;
   operations: Operations;
+  /** Null without BANK_DETAILS_KEYS: bank details can be neither sealed nor opened. */
+  vault: Vault | null;
   api_keys: ApiKeys;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;

@@ -3,6 +3,7 @@
  * the document of `pay.commit`. The domain builds them, and the store passes them on.
  */
 
+import type { Sealed } from "../core/vault.ts";
 import type { DisputeStatus } from "../schema/dispute.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { InstrumentEndReason, InstrumentStatus } from "../schema/instrument.ts";
@@ -122,6 +123,8 @@ interface SavedInstrumentRow {
   signed_at?: string;
   /** Fingerprints of the IBAN, the one to store first. */
   ibans?: readonly string[];
+  /** Of a live one by SEPA that is kept. */
+  bank_details?: Sealed;
   test_behaviour?: string;
   provider?: InstrumentProvider;
   /** Absent: it does not end with this payment. */
@@ -133,6 +136,8 @@ interface InstrumentUse {
   act: "use";
   id: string;
   sequence: number;
+  /** As in `SavedInstrumentRow`. Absent: the fingerprint stays. */
+  ibans?: readonly string[];
 }
 
 /** The result of the payment that has saved an instrument, which is `pending`. */

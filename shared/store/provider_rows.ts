@@ -131,6 +131,8 @@ interface BankReport {
   sealed?: Sealed;
   /** True: the details of this entry have come, and their events book its money. */
   is_replaced?: true;
+  /** True: the bank has rejected a whole file or batch, so the code is not about the payer. */
+  is_whole?: true;
   /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */
   due_on?: string;
   /** The result of the verification of the payee, for `payee_check`. */

@@ -99,7 +99,7 @@ create table pay.bank_details (
 );
 comment on table pay.bank_details is 'The whole bank details of a payer or payee, sealed by the service (pay.read_sealed_texts).';
 comment on column pay.bank_details.environment_id is 'The environment of the owner.';
-comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them, or the account, a slash and the reference of a provider event: the text about an entry.';
+comment on column pay.bank_details.owner_id is 'The payment, refund, transfer or instrument that needs them, or the account, a slash and the reference of a provider event: the text about an entry.';
 comment on column pay.bank_details.key_id is 'The key with which they are sealed. The database never gets it.';
 comment on column pay.bank_details.sealed is 'AES-256-GCM, in base64; null: they were deleted, and no file of the bank brings them back.';
 comment on column pay.bank_details.lacks is 'The member without which no payout to them can be written, such as address; null: none.';

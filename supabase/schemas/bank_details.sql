@@ -6,9 +6,10 @@
 -- after the order; those of an entry that matches nothing when a person matches or dismisses it, or
 -- 14 months after its import; a file 30 days after somebody has got it. A payment keeps an empty
 -- row, so that no file of the bank brings its details back, and a refund has to name its
--- destination.
+-- destination. An instrument has its own copy until it ends (pay_internal.forget_instrument).
 
--- The sealed texts of payments, refunds, transfers and files. Only this function reads them.
+-- The sealed texts of payments, refunds, transfers and files. Only this function reads them, and
+-- pay_internal.instrument_detail those of instruments.
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
 language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$

@@ -194,8 +194,8 @@ begin
     from jsonb_to_recordset(p_instruments) as i (
       n integer, act text, id text, at timestamptz, status text, customer_id text, email text,
       name text, method_kind text, method text, usage text, mandate_id text,
-      mandate_sequence text, signed_at text, ibans text[], test_behaviour text, provider jsonb,
-      payment_id text, is_use boolean, reason text, request_id text, idempotency_key text)
+      mandate_sequence text, signed_at text, ibans text[], bank_details jsonb,
+      test_behaviour text, provider jsonb, payment_id text, is_use boolean, reason text, request_id text, idempotency_key text)
     join unnest(p_callers) c on c.n = i.n
     order by c.environment_id, coalesce(i.id, upper(i.mandate_id)), i.n
   loop
@@ -219,9 +219,14 @@ begin
         idle_at = greatest(t.idle_at, excluded.last_used_at + pay_internal.idle_time()),
         touched_at = excluded.touched_at
       returning t.id, t.status into v_id, v_status;
+      insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+      select v_row.environment_id, v_row.id, v_row.bank_details ->> 'key_id',
+        v_row.bank_details ->> 'sealed', pay_internal.server_time()
+      where v_row.bank_details is not null;
     elsif v_row.act = 'use' then
       update pay.instruments t
-      set last_used_at = greatest(t.last_used_at, v_row.at),
+      set iban = coalesce(v_row.ibans[1], t.iban),
+        last_used_at = greatest(t.last_used_at, v_row.at),
         idle_at = greatest(t.idle_at, case when t.idle_at is not null
           then v_row.at + pay_internal.idle_time() end),
         touched_at = pay_internal.server_time()
@@ -233,7 +238,11 @@ begin
           else coalesce(t.provider, '{}') || v_row.provider end,
         idle_at = case when v_row.status = 'active' then t.idle_at end,
         sequence = t.sequence + 1, updated_at = v_row.at, touched_at = pay_internal.server_time()
-      where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending';
+      where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending'
+      returning t.status into v_status;
+      if v_status = 'failed' then
+        perform pay_internal.forget_instrument(v_row.environment_id, v_row.id);
+      end if;
     elsif v_row.act = 'renew' then
       v_deliveries := v_deliveries
         + pay_internal.renew_instrument(v_row.caller, v_row.id, v_row.method, v_row.at);
@@ -325,6 +334,14 @@ begin
   order by a.id desc limit 1;
 end $$;
 
+
+-- Deletes the sealed bank details of an instrument that nobody can use any more. Those of its
+-- payments are their own copies.
+create or replace function pay_internal.forget_instrument(p_environment_id text, p_id text)
+returns void language sql volatile as $$
+  delete from pay.bank_details d where d.environment_id = p_environment_id and d.owner_id = p_id
+$$;
+
 -- Ends an instrument that is active. The worker removes a card at its provider. Returns the number
 -- of deliveries of its event.
 create or replace function pay_internal.end_instrument(
@@ -340,11 +357,11 @@ begin
   where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
   returning t.* into v_ended;
   if not found then return 0; end if;
-  delete from pay.bank_details d
-  where d.environment_id = v_ended.environment_id and d.owner_id = v_ended.id;
   if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
     perform pay_internal.detach_instrument(v_ended);
   end if;
+
+  perform pay_internal.forget_instrument(p_caller.environment_id, p_id);
   return pay_internal.write_instrument_event(
     p_caller, v_ended, 'instrument.ended', p_request_id, p_idempotency_key);
 end $$;

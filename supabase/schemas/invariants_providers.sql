@@ -156,6 +156,19 @@ end;
 comment on view pay.invariant_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
+-- Without its details no payment could be collected, and later than its end nobody needs them.
+create or replace view pay.invariant_instrument_details with (security_invoker = true) as
+select t.environment_id, t.id as subject_id,
+  t.status || case when d.sealed is null then ' without' else ' with' end || ' bank details'
+    as detail
+from pay.instruments t
+left join pay.bank_details d on d.environment_id = t.environment_id and d.owner_id = t.id
+where t.is_kept and t.mandate_id is not null
+  and t.environment_id in (select e.id from pay.environments e where e.livemode)
+  and (t.status in ('pending', 'active')) <> (d.sealed is not null);
+comment on view pay.invariant_instrument_details is
+  'R14: a live mandate that is kept has its sealed bank details until it ends, and no longer';
+
 -- Operator: the breaches of the invariants of this file: alarms, then warnings.
 create or replace function pay.reconcile()
 returns table (
@@ -167,7 +180,7 @@ begin
   perform pay_internal.act_as_worker();
   foreach v_invariant in array array[
     'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
-    'invariant_deposits', 'invariant_reported_events'
+    'invariant_deposits', 'invariant_instrument_details', 'invariant_reported_events'
   ] loop
     return query
       select v_invariant, f.environment_id, f.subject_id, f.detail, f.severity

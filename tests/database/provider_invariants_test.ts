@@ -168,6 +168,15 @@ const DEFECTS: [
     [],
   ],
   [
+    "a kept mandate without its bank details",
+    `insert into pay.instruments (environment_id, id, status, method_kind, usage, is_kept,
+       mandate_id, signed_at, payment_id, touched_at, sequence, created_at, updated_at)
+     select environment_id, 'ins_1', 'active', 'sepa', 'off_session', true, 'M-1', '2026-01-31',
+       id, now(), 1, now(), now()
+     from pay.payments where id = :completed`,
+    [["instrument_details", /^active without bank details$/]],
+  ],
+  [
     "a disabled account that nobody reads",
     `update pay.provider_cursors set polled_at = null, totals_day = totals_day - 4;
      update pay.provider_accounts set status = 'disabled', disabled_at = now()`,

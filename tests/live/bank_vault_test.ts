@@ -30,6 +30,18 @@ const MANY = 1_200;
 /** The keys of the next rotation: a new one before those of the servers. */
 const NEWER = `k2:${btoa("n".repeat(32))},${KEYS}`;
 
+/** A create that saves a mandate alone. */
+const SAVED = {
+  ...{
+    amount: 0,
+    currency: "EUR",
+    customer: { id: "u1", email: "ada@example.com" },
+    save: "off_session",
+  },
+  iban: { iban: PAYER.iban, holder_name: PAYER.name },
+  mandate: { id: "SAVED", signed_at: "2026-01-31" },
+};
+
 /** A sealed text, as it is stored. */
 interface StoredText {
   environment_id: string;
@@ -51,6 +63,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
   const pushed = await pay(10_000);
   const collection = await collect({ mandate_id: "M1", sequence: "one_off" });
   const open = await transfer();
+  const { instrument_id } = await post("payments", SAVED);
   await bank.takeOrders();
 
   await t.step("a rotation that is killed goes on, and leaves nothing behind", async () => {
@@ -104,7 +117,8 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
       code: 0,
       rotated: 0,
       keys: [{ key_id: "k2", texts: (await texts(live)).length }],
-      mandates: {},
+      // Its next use gives it the newest key.
+      mandates: { k1: 1 },
       said: [],
     });
   });
@@ -115,7 +129,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     assert.equal(code, 1);
     assert.equal(keys.find(({ key_id }) => key_id === "k1")?.texts, 1);
     const { said } = await rotate(live, NEWER.split(",")[0]!);
-    assert.match(said[0]!, /no key "k1", which has 1 text: put it at the end/);
+    assert.match(said[0]!, /no key "k1", which has 1 text and 1 mandate: put it at the end/);
     assert.equal((await post(`transfers/${id}/cancel`, {})).status, "cancelled");
     assert.deepEqual((await rotate(live, NEWER)).rotated, 1);
   });
@@ -125,7 +139,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     const wrong = `k9:${btoa("9".repeat(32))},k2:${btoa("w".repeat(32))}`;
     const { code, rotated, said } = await rotate(live, wrong);
     assert.deepEqual([code, rotated], [1, 0]);
-    assert.match(said[0]!, new RegExp(`^${before.length} texts do not open`));
+    assert.match(said.at(-1)!, new RegExp(`^${before.length} texts do not open`));
     assert.deepEqual(await texts(live), before);
   });
 
@@ -245,8 +259,8 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     while ((await sql`select pay.purge(now(), 1)::int as rows`)[0]!.rows > 0);
     const ids = new Set((await texts(live)).map(({ id }) => id));
     assert.deepEqual(
-      [old_payment, newer_payment, ...transfers].map((id) => ids.has(id)),
-      [false, true, false, true, true],
+      [old_payment, newer_payment, ...transfers, instrument_id].map((id) => ids.has(id)),
+      [false, true, false, true, true, true],
     );
     const [gone] = await sql`select count(*)::int as files from pay.bank_exports
       where sealed is null and written_at < now() - interval '30 days'`;
@@ -269,12 +283,12 @@ Deno.test({
 async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> {
   const { post, collect, service: { sql } } = live;
   const keyOf = async () => {
-    const [row] = await sql`select split_part(iban, ':', 1) as key from pay.mandates`;
+    const [row] = await sql`select split_part(iban, ':', 1) as key from pay.instruments`;
     return row!.key;
   };
   const knownBy = async (keys: string) => {
     const [iban] = Vault.read(keys).fingerprints(PAYER.iban, "M1");
-    await sql`update pay.mandates set iban = ${iban!}`;
+    await sql`update pay.instruments set iban = ${iban!}`;
   };
   /** [criterion, keys with which the mandate was used last, IBAN, HTTP status, param, key after it] */
   const USES: [string, string, string, number, string | undefined, string][] = [
@@ -303,6 +317,17 @@ async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> 
     const { code, said } = await rotate(live, NEWER.split(",")[0]!);
     assert.equal(code, 1);
     assert.match(said[0]!, /no key "k1", which has no texts and 1 mandate: put it at the end/);
+  });
+  await t.step("a mandate that is kept takes the newest key at its next use", async () => {
+    const { instrument_id: instrument } = await post("payments", SAVED);
+    const [older] = Vault.read(KEYS).fingerprints(PAYER.iban, "SAVED");
+    await sql`update pay.instruments set iban = ${older!} where id = ${instrument}`;
+    assert.deepEqual((await rotate(live, NEWER)).mandates, { k1: 2 });
+    const used = await post("payments", { amount: 700, currency: "EUR", instrument });
+    assert.equal(used.status, "processing");
+    assert.deepEqual((await rotate(live, NEWER)).mandates, { k1: 1, k2: 1 });
+    const [row] = await sql`select iban from pay.instruments where id = ${instrument}`;
+    assert.equal(row!.iban, Vault.read(NEWER).fingerprints(PAYER.iban, "SAVED")[0]);
   });
 }
 

@@ -92,6 +92,10 @@ function collect(account: ProviderAccount, operation: Operation): ProviderReply 
       param: "iban.address",
     };
   }
+  // A mandate is saved without money: no order waits, and nothing is left to do.
+  if (operation.amount_minor === 0) {
+    return { provider_events: [ofAccount(account, operation, "succeeded")] };
+  }
   const due_on = dueDate(Date.parse(operation.created_at), prenotification_days);
   return accepted(account, operation, { bank: { due_on } });
 }

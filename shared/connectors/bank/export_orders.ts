@@ -5,6 +5,7 @@
 
 import { createHash } from "node:crypto";
 import { isInSepa } from "../../core/bank_countries.ts";
+import { formatTime } from "../../core/clock.ts";
 import {
   collectionFault,
   type CollectionOrder,
@@ -120,7 +121,8 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
     payer: { name, iban, bic, address },
     mandate: {
       id: mandate.id,
-      signed_on: mandate.signed_at.slice(0, 10),
+      // The day in UTC: all payments of a mandate have the same one.
+      signed_on: formatTime(Date.parse(mandate.signed_at)).slice(0, 10),
       sequence: mandate.sequence,
     },
     due_on: method.due_on,

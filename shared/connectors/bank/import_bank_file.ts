@@ -413,7 +413,8 @@ class Importer {
     }
   }
 
-  #reject(orders: readonly BankOrder[], { reasons, line, level }: StatusRecord): void {
+  #reject(orders: readonly BankOrder[], status: StatusRecord): void {
+    const { line, level } = status;
     const at = this.#reportedAt();
     for (const order of orders) {
       if (order.state === "rejected" || this.#rejected.has(order.id)) continue;
@@ -424,7 +425,7 @@ class Importer {
         this.#warn(line, STATUS_ELEMENTS[level], message);
         continue;
       }
-      this.#statuses.provider_events.push(rejectionOf(this.#account.id, order, at, reasons));
+      this.#statuses.provider_events.push(rejectionOf(this.#account.id, order, at, status));
     }
   }
 

@@ -52,17 +52,18 @@ type Reported = Pick<BankOrder, "id" | "subject_id" | "amount_minor" | "currency
 
 /**
  * Makes the event that the bank, or before it the operator, has rejected an order.
+ * @param status the report of the bank; null: the operator rejects it
  * @param reason in the words of the operator, for the merchant
  */
 export function rejectionOf(
   account_id: string,
   order: Reported,
   at: string,
-  reasons: StatusRecord["reasons"] = [],
+  status: Pick<StatusRecord, "reasons" | "level"> | null = null,
   reason?: string,
 ): ProviderEvent {
   const { id } = order;
-  const [code] = reasons.flatMap((reason) => reason.code ?? []);
+  const [code] = (status?.reasons ?? []).flatMap((reason) => reason.code ?? []);
   return {
     ...aboutOrder(account_id, order, at),
     reference: `${bankIdentifier(id)}:rejected`,
@@ -71,6 +72,7 @@ export function rejectionOf(
     failure_code: "provider_refused",
     ...(code !== undefined && { return_code: code }),
     ...(reason !== undefined && { reason }),
+    ...(status && status.level !== "transaction" && { bank: { is_whole: true as const } }),
   };
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
+import type { Sealed } from "../../core/vault.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { LedgerAccount } from "../../schema/ledger.ts";
 import type { InstrumentStatus } from "../../schema/instrument.ts";
@@ -132,6 +133,11 @@ export class ChangeBuilder<T extends Subject> {
     return this.#refunds.at(-1)?.id ?? null;
   }
 
+  /** The id of the instrument that a new payment saves. */
+  get saved_id(): string | null {
+    return this.#instruments.find(({ act }) => act === "save")?.id ?? null;
+  }
+
   /** The dispute that has changed last, as JSON text; null: none has. */
   get dispute_body(): string | null {
     return this.#disputes.at(-1)?.body ?? null;
@@ -209,9 +215,15 @@ export class ChangeBuilder<T extends Subject> {
     });
   }
 
-  /** Records the fingerprints of the IBAN that the payment saves or is collected from. */
-  bindIban(ibans: readonly string[]): void {
-    for (const row of this.#instruments) if ("ibans" in row) row.ibans = ibans;
+  /**
+   * Records the fingerprints of the IBAN from which the payment is collected, and the sealed
+   * details of an instrument that it saves.
+   */
+  bindDetails(ibans: readonly string[], bank_details: Sealed | null): void {
+    for (const row of this.#instruments) {
+      if (row.act === "save" || row.act === "mandate" || row.act === "use") row.ibans = ibans;
+      if (row.act === "save" && bank_details) row.bank_details = bank_details;
+    }
   }
 
   /** Sets the references of the card that the payment saves at its provider. */

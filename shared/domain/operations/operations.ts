@@ -21,7 +21,6 @@ import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/se
 import { OPERATION_DEADLINE_MS, type OperationRunner } from "./operation_runner.ts";
 import { decideAtOnce } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
-import type { BankDetails } from "../providers/bank_details.ts";
 import { noBankKeys, sealContextOf } from "../providers/sealed_details.ts";
 import { type Begun, eventOf, type Operation, rowOf } from "../providers/operation.ts";
 import { collectionOf, mandateKey } from "../payments/collection.ts";
@@ -198,15 +197,27 @@ export function cancelled({ change, operation }: Begun): Change {
   return decideAtOnce(change, operation, { provider_events: [eventOf(operation, "cancelled")] });
 }
 
-/** Makes the change that reserves an operation. */
-function reserve(begun: Begun, vault: Vault | null): Change | Promise<Change> {
-  const { bank_order } = begun;
-  if (bank_order === null) return reserved(begun);
-  return sealed(begun, bank_order.details, vault).then((sealed) => reserved(begun, sealed));
+/** Makes the change that reserves an operation. Its bank details are sealed for each owner. */
+async function reserve(begun: Begun, vault: Vault | null): Promise<Change> {
+  const { change, operation, is_bank_order } = begun;
+  const { details, refund_id, subject_id } = operation;
+  if (!details) return reserved(begun, is_bank_order ? {} : null);
+  if (vault === null) throw noBankKeys();
+  const text = JSON.stringify(details);
+  const seal = (id: string) => vault.seal(text, sealContextOf(id));
+  if (isPayment(change) && operation.op === "authorize") {
+    const { mandate } = collectionOf(change.subject);
+    const { saved_id } = change;
+    change.bindDetails(
+      mandate ? vault.fingerprints(details.iban, mandateKey(mandate.id)) : [],
+      saved_id === null ? null : await seal(saved_id),
+    );
+  }
+  return reserved(begun, is_bank_order ? await seal(refund_id ?? subject_id) : null);
 }
 
-/** @param bank_order the sealed details of an order to a bank; absent: it is none */
-function reserved({ change, operation }: Begun, bank_order?: Partial<Sealed>): Change {
+/** @param bank_order the sealed details of an order to a bank, if it has some; null: it is none */
+function reserved({ change, operation }: Begun, bank_order: Partial<Sealed> | null): Change {
   addCreated(change);
   operation.subject = change.subject;
   change.addOperation({
@@ -215,21 +226,6 @@ function reserved({ change, operation }: Begun, bank_order?: Partial<Sealed>): C
     ...(bank_order && { bank_order }),
   });
   return change.finish(UNDER_WAY);
-}
-
-/** Seals the details of an order to a bank for the payment, refund or transfer. */
-async function sealed(
-  { change, operation: { refund_id, subject_id } }: Begun,
-  details: BankDetails | null,
-  vault: Vault | null,
-): Promise<Partial<Sealed>> {
-  if (details === null) return {};
-  if (vault === null) throw noBankKeys();
-  if (isPayment(change)) {
-    const { mandate } = collectionOf(change.subject);
-    change.bindIban(mandate ? vault.fingerprints(details.iban, mandateKey(mandate.id)) : []);
-  }
-  return await vault.seal(JSON.stringify(details), sealContextOf(refund_id ?? subject_id));
 }
 
 /** Adds the event of a new payment or transfer. */

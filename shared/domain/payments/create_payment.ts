@@ -67,7 +67,7 @@ export function paymentOf(
   const { bank, collects } = RAILS[instrument.kind];
   const details = context.livemode && body.iban && collects && bank
     ? bankDetailsOf(body.iban, "iban.", bank)
-    : null;
+    : used?.details ?? null;
   const request = {
     token,
     ...(details?.address && { has_address: true as const }),
@@ -80,7 +80,7 @@ export function paymentOf(
     const usage = used && (body.off_session ? "off_session" : "on_session");
     return { ...begun, test: { behaviour, outcome, is_manual, usage } };
   }
-  return { ...begun, bank_order: details && { details } };
+  return { ...begun, is_bank_order: details !== null && payment.amount_minor > 0 };
 }
 
 /** The members of the request by which a provider saves the card. */

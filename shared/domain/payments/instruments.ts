@@ -9,12 +9,15 @@ import { normalizeIban } from "../../core/iban.ts";
 import type { Instrument } from "../../schema/instrument.ts";
 import type { CreatePaymentBody } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
+import type { Vault } from "../../core/vault.ts";
 import type { InstrumentProvider } from "../../store/instrument_provider.ts";
 import { notActive } from "../../store/inactive_instrument.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { maskedMethod } from "../changes/saved_instrument.ts";
 import type { RequestContext } from "../changes/event.ts";
+import type { BankDetails } from "../providers/bank_details.ts";
 import type { Instrument as ReadInstrument } from "../providers/instrument.ts";
+import { openDetails } from "../providers/sealed_details.ts";
 import type { TestBehaviour } from "../providers/test_values.ts";
 import { RAILS } from "../rails.ts";
 import { collectionOf, dueDate, PRENOTIFICATION_DAYS, sandboxFingerprint } from "./collection.ts";
@@ -24,14 +27,23 @@ export interface StoredInstrument {
   shown: Instrument;
   test_behaviour: TestBehaviour | null;
   provider: InstrumentProvider | null;
-  /** The sealed bank details of a live one by SEPA, and the key that has sealed them. */
-  key_id: string | null;
-  sealed: string | null;
+  /** Of a live one by SEPA that is kept and has not ended. */
+  details: BankDetails | null;
 }
 
-/** Reads an instrument and its detail, as the database returns them. */
-export function readStoredInstrument(body: string, detail: string): StoredInstrument {
-  return { shown: JSON.parse(body), ...JSON.parse(detail) };
+/**
+ * Reads an instrument and its detail, as the database returns them. Throws the errors of
+ * `openDetails`.
+ */
+export async function readStoredInstrument(
+  body: string,
+  detail: string,
+  vault: Vault | null,
+): Promise<StoredInstrument> {
+  const shown: Instrument = JSON.parse(body);
+  const { key_id, sealed, ...more } = JSON.parse(detail);
+  const text = { id: shown.id, key_id, sealed };
+  return { ...more, shown, details: sealed === null ? null : await openDetails(text, vault) };
 }
 
 /** The members in whose place a payment names its instrument. */

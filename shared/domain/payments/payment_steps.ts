@@ -144,13 +144,16 @@ export interface Failure {
   code: FailureCode;
   /** Of a bank. */
   return_code?: string | undefined;
+  /** True: of a whole file or batch, so that the mandate of the payment stays. */
+  is_whole?: boolean;
   /** In place of the usual words of the code. */
   message?: string | undefined;
 }
 
 /** Returns the failure that an event reports. */
-export function failureIn({ failure_code, return_code, reason }: ProviderEvent): Failure {
-  return { code: failure_code ?? "processing_failed", return_code, message: reason };
+export function failureIn({ failure_code, return_code, reason, bank }: ProviderEvent): Failure {
+  const code = failure_code ?? "processing_failed";
+  return { code, return_code, message: reason, is_whole: bank?.is_whole ?? false };
 }
 
 /**
@@ -172,7 +175,7 @@ export function shownFailure(
 export function fail(change: PaymentChange, failure: Failure): void {
   const { amount_captured } = change.subject;
   if (amount_captured > 0) change.move("capture_reversal", amount_captured);
-  endMandate(change, failure.return_code ?? null);
+  if (!failure.is_whole) endMandate(change, failure.return_code ?? null);
   change.addEvent("payment.failed", {
     status: "failed",
     ...shownFailure(failure),

@@ -59,16 +59,14 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
   const { destination, payee_check, details } = payee;
   const refund = beginRefund(change, amount_minor ?? rest, { ...body, destination });
   const begun = {
-    ...beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor }),
+    ...beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor, details }),
     payee_check,
   };
   if (needsApproval(payee_check)) {
     return { ...begun, test: { behaviour: null, outcome: null, is_manual: true } };
   }
   // By default the money goes back to the account that it came from.
-  return context.livemode && railOf(payment).bank !== null
-    ? { ...begun, bank_order: { details } }
-    : begun;
+  return { ...begun, is_bank_order: context.livemode && railOf(payment).bank !== null };
 }
 
 /** Notes the result about the payee of a pending refund. */

@@ -21,7 +21,7 @@ export interface Operation extends OperationRow {
   refund: Refund | null;
   /** The dispute of an operation on one. */
   dispute: Dispute | null;
-  /** Of the payer or payee of an order to a bank, within the request that names them. */
+  /** Of the payer or payee at a bank, within the request that names them or their instrument. */
   details?: BankDetails | null;
 }
 
@@ -44,8 +44,8 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   payee_check: PayeeCheck | null;
   /** True: no provider takes part, so the service itself does it. */
   is_internal: boolean;
-  /** Of a live order to a bank: the details of its payer or payee, if the request has some. */
-  bank_order: { details: BankDetails | null } | null;
+  /** True: a live order to a bank, with the details of the operation, if it has some. */
+  is_bank_order: boolean;
 }
 
 /** Begins an operation on the resource of a change. */
@@ -81,7 +81,8 @@ export function beginOperation<C extends ResourceChange>(
     reserved: null,
     ...more,
   };
-  return { change, operation, test: null, payee_check: null, is_internal: false, bank_order: null };
+  const begun = { change, operation, test: null, payee_check: null };
+  return { ...begun, is_internal: false, is_bank_order: false };
 }
 
 /**

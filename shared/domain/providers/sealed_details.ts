@@ -2,6 +2,8 @@
 
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { ApiError } from "../../core/errors.ts";
+import type { Sealed, Vault } from "../../core/vault.ts";
+import type { BankDetails } from "./bank_details.ts";
 
 /** The id of an account, a slash and the hash of an entry. */
 const ENTRY_CONTEXT_LENGTH = 30 + 1 + 32;
@@ -15,12 +17,21 @@ export function entryId({ account_id, reference }: { account_id: string; referen
  * Returns the context of a sealed text. Files of the bank name a payment by its reference, so this
  * is the context of the details of its payer.
  *
- * @param id of the payment, refund, transfer or file, or `entryId`
+ * @param id of the payment, refund, transfer, instrument or file, or `entryId`
  */
 export function sealContextOf(id: string): string {
   // The entries of an account with one hash are numbered when they are stored.
   if (id.startsWith("pac_")) return id.slice(0, ENTRY_CONTEXT_LENGTH);
   return id.startsWith("pay_") ? creditorReference(id) : id;
+}
+
+/** Opens the details of an owner. Throws `provider_not_configured` if their key is missing. */
+export async function openDetails(
+  { id, ...text }: Sealed & { id: string },
+  vault: Vault | null,
+): Promise<BankDetails> {
+  if (!vault?.has(text.key_id)) throw noBankKeys();
+  return JSON.parse(await vault.open(text, sealContextOf(id)));
 }
 
 /** Makes the error of a service without keys, which can neither keep nor open bank details. */

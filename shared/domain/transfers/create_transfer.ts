@@ -29,9 +29,9 @@ export function transferOf(body: CreateTransferBody, context: RequestContext): B
   const transfer = newTransfer(body, amountOf(body)!, instrument, context);
   const change = new ChangeBuilder(transfer, context);
   change.move("transfer", transfer.amount_minor);
-  const begun = beginOperation(change, "transfer");
   const { behaviour, payee_check, details } = instrument;
-  if (context.livemode) return { ...begun, bank_order: details && { details } };
+  const begun = beginOperation(change, "transfer", { details });
+  if (context.livemode) return { ...begun, is_bank_order: details !== null };
   const is_manual = body.settlement === "manual" || needsApproval(payee_check);
   return { ...begun, payee_check, test: { behaviour, outcome: null, is_manual } };
 }
