@@ -190,6 +190,22 @@ const BANK_CASES: [defect: string, breach: RegExp, breakRun: BankBreak][] = [
   ["an order left that nobody made", /the bank has got tr-3, which nobody/, ({ books }) => {
     books.orders["tr-3"] = "booked";
   }],
+  [
+    "an order is under another mandate",
+    /pay_2 is under M-1, at the bank under M-2/,
+    ({ books }) => {
+      books.mandates["pay-2"] = "M-2";
+    },
+  ],
+  ["a mandate is over that nobody has closed", /M-1 is account_closed/, ({ mandates }) => {
+    mandates.set("M-1", "account_closed");
+  }],
+  ["a closed mandate is active", /M-1 is active/, ({ books }) => {
+    books.codes["pay-2"] = "AC04";
+  }],
+  ["a mandate that is saved alone is open", /pay_3 saves .* is processing/, ({ subjects }) => {
+    subjects.find(({ id }) => id === "pay_3")!.status = "processing";
+  }],
   ["a booked order is open", /tr_1 is pending, at the bank booked/, ({ subjects }) => {
     subjects[1]!.status = "pending";
   }],
@@ -203,7 +219,7 @@ const BANK_CASES: [defect: string, breach: RegExp, breakRun: BankBreak][] = [
     books.orders["tr-1"] = "returned";
   }],
   ["an order is missing", /tr_2 is undefined, at the bank taken/, ({ subjects }) => {
-    subjects.pop();
+    subjects.splice(2, 1);
   }],
   ["a payment shows less", /pay_1 has received 400, at the bank 1000/, ({ subjects }) => {
     subjects[0]!.amount_received = 400;
@@ -217,21 +233,38 @@ const BANK_CASES: [defect: string, breach: RegExp, breakRun: BankBreak][] = [
   ["an invariant is broken", /invariant_ledger/, ({ broken }) => broken.push("invariant_ledger")],
 ];
 
-/** A payment in two parts, and two transfers, of which the bank has booked one. */
+/**
+ * A payment in two parts, two transfers, of which the bank has booked one, a collection, and a
+ * mandate that is saved alone.
+ */
 function goodBank() {
   const orders: Parameters<typeof auditBank>[0]["books"]["orders"] = {
     "tr-1": "booked",
     "tr-2": "taken",
+    "pay-2": "taken",
   };
   const part = (amount: number, of: string | null) => ({ amount, parts: [{ amount, of }] });
   return {
     payments: [{ id: "pay_1", reference: "RF1", amount: 900 }],
-    orders: [{ id: "tr_1", amount: 30 }, { id: "tr_2", amount: 30 }],
-    books: { entries: [part(400, "RF1"), part(-30, "tr-1"), part(600, "RF1")], orders },
+    orders: [
+      { id: "tr_1", amount: 30, mandate: null },
+      { id: "tr_2", amount: 30, mandate: null },
+      { id: "pay_2", amount: 30, mandate: "M-1" },
+    ],
+    saved_alone: ["pay_3"],
+    books: {
+      entries: [part(400, "RF1"), part(-30, "tr-1"), part(600, "RF1")],
+      orders,
+      mandates: { "pay-2": "M-1" } as Record<string, string>,
+      codes: {} as Record<string, string>,
+    },
+    mandates: new Map<string, string | null>([["M-1", null]]),
     subjects: [
       { id: "pay_1", status: "completed", amount_received: 1000 as number | null },
       { id: "tr_1", status: "completed", amount_received: null },
       { id: "tr_2", status: "pending", amount_received: null },
+      { id: "pay_2", status: "processing", amount_received: null },
+      { id: "pay_3", status: "completed", amount_received: null },
     ],
     entries: [400, -30, 600],
     booked: new Map<string | null, number>([["RF1", 1000], ["tr-1", -30]]),

@@ -82,6 +82,8 @@ class Account:
                     "name": name,
                     "iban": order.creditor_account if is_payout else order.debtor_account,
                 },
+                "mandate": None if is_payout else order.mandate_id,
+                "code": None,
                 "check": check,
                 "state": "taken" if check in (None, "RCVC") else "held",
             }
@@ -180,7 +182,7 @@ class Account:
         order = self.orders[id]
         if order["state"] != "booked":
             raise Refused(f"{id} is {order['state']}")
-        order["state"] = "returned"
+        order.update(state="returned", code=code)
         [_, family] = FAMILIES[direction(order["amount"])]
         self.enter(day, family, [{**detail_of(order), "amount": -order["amount"], "return": code}])
 
@@ -246,7 +248,8 @@ class Account:
         }
 
     def books(self):
-        """Each entry with the parts of its amount, and the state of each order."""
+        """Each entry with the parts of its amount, the state of each order, the mandates of
+        collections, and the codes of returns."""
         return {
             "entries": [
                 {
@@ -259,7 +262,12 @@ class Account:
                 for entry in self.entries
             ],
             "orders": {id: order["state"] for id, order in self.orders.items()},
+            "mandates": self.members("mandate"),
+            "codes": self.members("code"),
         }
+
+    def members(self, name):
+        return {id: order[name] for id, order in self.orders.items() if order[name]}
 
     def open_order(self, id, *states):
         order = self.orders.get(id)

@@ -50,6 +50,10 @@ export interface BankBooks {
   /** `of`: the id of an order, or the reference of a payment. */
   entries: { amount: number; parts: { amount: number; of: string | null }[] }[];
   orders: Record<string, TakenOrder["state"] | "rejected" | "recalled" | "booked" | "returned">;
+  /** The mandate of each collection. */
+  mandates: Record<string, string>;
+  /** The code of each return. */
+  codes: Record<string, string>;
 }
 
 /** The commands of an account at the bank, with their parameters and results. */

@@ -19,8 +19,11 @@ interface StoredSubject {
 interface BankEvidence {
   payments: readonly PushPayment[];
   orders: readonly BankOrder[];
+  saved_alone: readonly string[];
   books: BankBooks;
   subjects: readonly StoredSubject[];
+  /** Why each mandate has ended; null: it is active. */
+  mandates: ReadonlyMap<string, string | null>;
   /** The amounts of the stored entries. */
   entries: readonly number[];
   /** The money that provider events have booked, by the reference of their subject. */
@@ -44,12 +47,16 @@ const TOLERATED = /too much|was sent to a payment that is|outside of payments/;
 export async function readBankRows(
   sql: postgres.Sql,
   account_id: string,
-): Promise<Pick<BankEvidence, "subjects" | "entries" | "booked" | "broken">> {
+): Promise<Pick<BankEvidence, "subjects" | "mandates" | "entries" | "booked" | "broken">> {
   const subjects = await sql<StoredSubject[]>`
     select id, status, (body::json ->> 'amount_received')::int as amount_received
     from pay.payments
     union all select id, status, null from pay.refunds
     union all select id, status, null from pay.transfers`;
+  const mandates = await sql<{ id: string; ended: string | null }[]>`
+    select mandate_id as id, case status when 'active' then null else coalesce(ended_reason, status)
+      end as ended
+    from pay.instruments`;
   const entries = await sql<{ amount: number }[]>`
     select amount_minor::int as amount from pay.bank_entries where account_id = ${account_id}`;
   const booked = await sql<{ reference: string | null; sum: number }[]>`
@@ -57,6 +64,7 @@ export async function readBankRows(
     from pay.provider_events where account_id = ${account_id} group by provider_reference`;
   return {
     subjects,
+    mandates: new Map(mandates.map(({ id, ended }) => [id, ended])),
     entries: entries.map(({ amount }) => amount),
     booked: new Map(booked.map(({ reference, sum }) => [reference, sum])),
     broken: await brokenInvariants(sql, TOLERATED),
@@ -78,6 +86,7 @@ export function auditBank(evidence: BankEvidence): string[] {
   return [
     ...checks.filter(([holds]) => !holds).map(([, breach]) => breach),
     ...auditOrders(evidence),
+    ...auditMandates(evidence),
     ...auditMoney(evidence),
     ...evidence.broken,
   ];
@@ -97,6 +106,31 @@ function auditOrders({ orders, books, subjects }: BankEvidence): string[] {
     }),
     ...Object.keys(books.orders).filter((id) => !known.has(id))
       .map((id) => `the bank has got ${id}, which nobody has ordered`),
+  ];
+}
+
+/**
+ * Each collection is under its mandate, and the bank has told of one that has ended. A payment that
+ * saves a mandate alone is completed.
+ */
+function auditMandates(evidence: BankEvidence): string[] {
+  const { orders, saved_alone, books, subjects, mandates } = evidence;
+  const closed = new Set(
+    orders.filter(({ id }) => books.codes[written(id)] === "AC04").map(({ mandate }) => mandate),
+  );
+  const wrong = [...mandates].filter(([id, ended]) =>
+    ended !== (closed.has(id) ? "account_closed" : null)
+  );
+  return [
+    ...orders.flatMap(({ id, mandate }) => {
+      const theirs = books.mandates[written(id)] ?? null;
+      return theirs === mandate || books.orders[written(id)] === undefined
+        ? []
+        : [`${id} is under ${mandate}, at the bank under ${theirs}`];
+    }),
+    ...wrong.map(([id, ended]) => `the mandate ${id} is ${ended ?? "active"}`),
+    ...subjects.filter(({ id, status }) => saved_alone.includes(id) && status !== "completed")
+      .map(({ id, status }) => `${id} saves a mandate alone, and is ${status}`),
   ];
 }
 

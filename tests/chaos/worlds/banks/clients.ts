@@ -15,6 +15,8 @@ export interface PushPayment {
 export interface BankOrder {
   id: string;
   amount: number;
+  /** Of a collection. */
+  mandate: string | null;
 }
 
 /** The parts of the run that the clients use. */
@@ -34,6 +36,10 @@ const PAYEES = ["Match Payee", "Close match Payee", "No match Payee", "Zoë Mül
 export class BankClients {
   readonly payments: PushPayment[] = [];
   readonly orders: BankOrder[] = [];
+  /** Payments of 0, which save a mandate and are no orders. */
+  readonly saved_alone: string[] = [];
+  /** The mandates of saved instruments. */
+  readonly #kept = new Map<string, string>();
   readonly #api: BankApi;
   readonly #random: Random;
   #requests = 0;
@@ -59,6 +65,8 @@ export class BankClients {
   async order(): Promise<void> {
     await Promise.all([
       ...Array.from({ length: 4 }, () => this.#collect()),
+      ...Array.from({ length: 2 }, () => this.#save()),
+      ...(await this.#usable()).map((instrument) => this.#use(instrument)),
       ...Array.from({ length: 3 }, () => this.#payOut()),
       ...(await this.#refundable()).map(({ id, amount }) => {
         const part = this.#random.integer(1, Math.floor(amount / 2));
@@ -68,13 +76,38 @@ export class BankClients {
   }
 
   async #collect(): Promise<void> {
-    const number = this.orders.length + this.#requests;
+    const id = `M-${this.orders.length + this.#requests}`;
     await this.#order("payments", this.#random.integer(100, 9_999), {
       currency: "EUR",
       method_kind: "sepa",
       iban: PAYER,
-      mandate: { id: `M-${number}`, signed_at: "2026-01-31", sequence: "recurring" },
+      mandate: { id, signed_at: "2026-01-31", sequence: "recurring" },
+    }, id);
+  }
+
+  /** Saves a mandate: by a first collection, or alone. */
+  async #save(): Promise<void> {
+    const amount = this.#random.pick([0, this.#random.integer(100, 9_999)]);
+    const created = await this.#create("payments", {
+      ...{ amount, currency: "EUR", iban: PAYER, mandate: { signed_at: "2026-01-31" } },
+      customer: { id: `c${this.#requests}`, email: "ada@example.com" },
+      save: "off_session",
     });
+    const { id, instrument_id, method: { mandate } } = created;
+    this.#kept.set(instrument_id, mandate.id);
+    if (amount === 0) this.saved_alone.push(id);
+    else this.orders.push({ id, amount, mandate: mandate.id });
+  }
+
+  /** Collects by an instrument, which the bank can have ended meanwhile. */
+  async #use(instrument: string): Promise<void> {
+    const body = { currency: "EUR", instrument, off_session: true };
+    const amount = this.#random.integer(100, 9_999);
+    try {
+      await this.#order("payments", amount, body, this.#kept.get(instrument)!);
+    } catch (error) {
+      if (!/: 409 .*"current_status":"ended"/.test((error as Error).message)) throw error;
+    }
   }
 
   async #payOut(): Promise<void> {
@@ -86,9 +119,18 @@ export class BankClients {
     });
   }
 
-  async #order(path: string, amount: number, body: object): Promise<void> {
+  async #order(path: string, amount: number, body: object, mandate: string | null = null) {
     const { id } = await this.#create(path, { amount, ...body });
-    this.orders.push({ id, amount });
+    this.orders.push({ id, amount, mandate });
+  }
+
+  /** Some saved instruments. */
+  async #usable(): Promise<string[]> {
+    const active = await this.#api.sql<{ id: string }[]>`
+      select id from pay.instruments where is_kept and status = 'active' order by id`
+      .catch(() => []);
+    return this.#random.shuffled(active.map(({ id }) => id).filter((id) => this.#kept.has(id)))
+      .slice(0, 3);
   }
 
   /** Some completed payments without a refund. */

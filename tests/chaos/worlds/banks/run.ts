@@ -110,20 +110,20 @@ class BankRun {
     await time.end();
     const seconds = (performance.now() - started) / 1_000;
     const books = await this.double.run("books", IBAN, {});
-    const { payments, orders } = this.#clients;
+    const { payments, orders, saved_alone } = this.#clients;
     const rows = await readBankRows(sql, this.account.id);
     const states = Map.groupBy(Object.values(books.orders), (state) => state);
     const counts = [...states].map(([state, all]) => `${all.length} ${state}`).join(", ");
     return [{
       promise: "R14",
       says: `bank: ${payments.length} payments by bank transfer, ${orders.length} orders ` +
-        `(${counts}), ${books.entries.length} entries in ${this.#imports} files, ` +
+        `(${counts}), ${rows.mandates.size} mandates, ${books.entries.length} entries in ${this.#imports} files, ` +
         `${seconds.toFixed(1)} s`,
       breaches: [
         ...unsettled,
         ...this.#faults,
         ...this.#client.breaches,
-        ...auditBank({ payments, orders, books, ...rows }),
+        ...auditBank({ payments, orders, saved_alone, books, ...rows }),
         ...faultsOfServers(this.stage),
       ],
     }, this.#kills.judge("bank")];
