@@ -3916,8 +3916,8 @@ begin
     from jsonb_to_recordset(p_instruments) as i (
       n integer, act text, id text, at timestamptz, status text, customer_id text, email text,
       name text, method_kind text, method text, usage text, mandate_id text,
-      mandate_sequence text, signed_at text, ibans text[], test_behaviour text, provider jsonb,
-      payment_id text, is_use boolean, reason text, request_id text, idempotency_key text)
+      mandate_sequence text, signed_at text, ibans text[], bank_details jsonb,
+      test_behaviour text, provider jsonb, payment_id text, is_use boolean, reason text, request_id text, idempotency_key text)
     join unnest(p_callers) c on c.n = i.n
     order by c.environment_id, coalesce(i.id, upper(i.mandate_id)), i.n
   loop
@@ -3941,9 +3941,14 @@ begin
         idle_at = greatest(t.idle_at, excluded.last_used_at + pay_internal.idle_time()),
         touched_at = excluded.touched_at
       returning t.id, t.status into v_id, v_status;
+      insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+      select v_row.environment_id, v_row.id, v_row.bank_details ->> 'key_id',
+        v_row.bank_details ->> 'sealed', pay_internal.server_time()
+      where v_row.bank_details is not null;
     elsif v_row.act = 'use' then
       update pay.instruments t
-      set last_used_at = greatest(t.last_used_at, v_row.at),
+      set iban = coalesce(v_row.ibans[1], t.iban),
+        last_used_at = greatest(t.last_used_at, v_row.at),
         idle_at = greatest(t.idle_at, case when t.idle_at is not null
           then v_row.at + pay_internal.idle_time() end),
         touched_at = pay_internal.server_time()
@@ -3955,7 +3960,11 @@ begin
           else coalesce(t.provider, '{}') || v_row.provider end,
         idle_at = case when v_row.status = 'active' then t.idle_at end,
         sequence = t.sequence + 1, updated_at = v_row.at, touched_at = pay_internal.server_time()
-      where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending';
+      where t.environment_id = v_row.environment_id and t.id = v_row.id and t.status = 'pending'
+      returning t.status into v_status;
+      if v_status = 'failed' then
+        perform pay_internal.forget_instrument(v_row.environment_id, v_row.id);
+      end if;
     elsif v_row.act = 'renew' then
       v_deliveries := v_deliveries
         + pay_internal.renew_instrument(v_row.caller, v_row.id, v_row.method, v_row.at);
@@ -4039,6 +4048,11 @@ begin
   order by a.id desc limit 1;
 end $$;
 
+create or replace function pay_internal.forget_instrument(p_environment_id text, p_id text)
+returns void language sql volatile as $$
+  delete from pay.bank_details d where d.environment_id = p_environment_id and d.owner_id = p_id
+$$;
+
 create or replace function pay_internal.end_instrument(
   p_caller pay_internal.caller, p_id text, p_reason text, p_at timestamptz,
   p_request_id text default null, p_idempotency_key text default null
@@ -4052,11 +4066,10 @@ begin
   where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
   returning t.* into v_ended;
   if not found then return 0; end if;
-  delete from pay.bank_details d
-  where d.environment_id = v_ended.environment_id and d.owner_id = v_ended.id;
   if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
     perform pay_internal.detach_instrument(v_ended);
   end if;
+  perform pay_internal.forget_instrument(p_caller.environment_id, p_id);
   return pay_internal.write_instrument_event(
     p_caller, v_ended, 'instrument.ended', p_request_id, p_idempotency_key);
 end $$;
@@ -4304,7 +4317,7 @@ begin
   perform pay_internal.act_as_worker();
   foreach v_invariant in array array[
     'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
-    'invariant_deposits', 'invariant_reported_events'
+    'invariant_deposits', 'invariant_instrument_details', 'invariant_reported_events'
   ] loop
     return query
       select v_invariant, f.environment_id, f.subject_id, f.detail, f.severity
@@ -11224,6 +11237,18 @@ where case
 end;
 comment on view pay.invariant_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
+
+create or replace view pay.invariant_instrument_details with (security_invoker = true) as
+select t.environment_id, t.id as subject_id,
+  t.status || case when d.sealed is null then ' without' else ' with' end || ' bank details'
+    as detail
+from pay.instruments t
+left join pay.bank_details d on d.environment_id = t.environment_id and d.owner_id = t.id
+where t.is_kept and t.mandate_id is not null
+  and t.environment_id in (select e.id from pay.environments e where e.livemode)
+  and (t.status in ('pending', 'active')) <> (d.sealed is not null);
+comment on view pay.invariant_instrument_details is
+  'R14: a live mandate that is kept has its sealed bank details until it ends, and no longer';
 
 create or replace view pay.invariant_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,

@@ -334,7 +334,6 @@ begin
   order by a.id desc limit 1;
 end $$;
 
-
 -- Deletes the sealed bank details of an instrument that nobody can use any more. Those of its
 -- payments are their own copies.
 create or replace function pay_internal.forget_instrument(p_environment_id text, p_id text)
@@ -360,7 +359,6 @@ begin
   if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
     perform pay_internal.detach_instrument(v_ended);
   end if;
-
   perform pay_internal.forget_instrument(p_caller.environment_id, p_id);
   return pay_internal.write_instrument_event(
     p_caller, v_ended, 'instrument.ended', p_request_id, p_idempotency_key);
