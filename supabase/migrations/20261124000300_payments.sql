@@ -440,6 +440,11 @@ create index instruments_idle on pay.instruments (environment_id, idle_at)
   where idle_at is not null;
 comment on index pay.instruments_idle is 'pay_internal.end_idle_instruments: the mandates that end next.';
 
+create index instruments_touched on pay.instruments (environment_id, touched_at)
+  where test_behaviour is not null;
+comment on index pay.instruments_touched is
+  'pay_internal.purge_instruments: those of a sandbox that nobody uses. A live one is not in it.';
+
 create type pay_internal.document as (
   requests jsonb,
   records jsonb,

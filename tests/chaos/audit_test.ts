@@ -24,7 +24,7 @@ import {
   SANDBOXES,
 } from "./worlds/sandbox/plan.ts";
 
-const PLAN = planOf(61, 400, 0);
+const PLAN = planOf(435, 400, 0);
 for (const operation of PLAN.stories.flatMap(({ groups }) => groups.flat())) {
   if (!isRead(operation.action)) operation.duplicates = 2;
 }
@@ -150,6 +150,35 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   }],
   ["a refund shows another status", "R5", /no order explains/, (run) => {
     alter(responseTo(run, "advance_refund", 200), (body) => body.status = "pending");
+  }],
+  ["a charge was accepted after the end of its instrument", "R5", /no order explains/, (run) => {
+    const { status, body } = responseTo(run, "use", 201);
+    Object.assign(responseTo(run, "use", 409), { status, body });
+  }],
+  ["charges were refused before the end of their instruments", "R5", /no order explains/, (run) => {
+    const { status, body } = responseTo(run, "use", 409);
+    for (const { groups } of run.plan.stories) {
+      for (const { number } of groups.flat().filter(({ action }) => action.do === "use")) {
+        for (const one of responsesOf(run, number)) Object.assign(one, { status, body });
+      }
+    }
+  }],
+  ["an instrument is active after its end", "R5", /ins_.* is active/, async (run, tx) => {
+    const { id } = JSON.parse(responseTo(run, "end", 200).body);
+    await tx`
+      update pay.instruments set status = 'active', ended_at = null, ended_reason = null
+      where id = ${id}`;
+  }],
+  ["a save without its instrument", "R5", /ins_.* does not exist/, async (run, tx) => {
+    const { id } = JSON.parse(responseTo(run, "end", 200).body);
+    await tx`delete from pay.instruments where id = ${id}`;
+  }],
+  ["a save made two instruments", "R2", /2 instruments/, (_, tx) => {
+    const id = idGenerator(Date.now())("ins_");
+    return tx`
+      insert into pay.instruments
+      select (json_populate_record(t, json_build_object('id', ${id}::text))).*
+      from pay.instruments t where mandate_id is null limit 1`;
   }],
   ["a payment is missing", "R5", /does not exist/, async (run, tx) => {
     const { id } = JSON.parse(responseTo(run, "cancel", 200).body);
@@ -413,7 +442,7 @@ function alter(response: Received, change: (body: any) => unknown): void {
 /** A plan of the usual size of the main run. */
 const LARGE_PLAN = planOf(7, 5_000, 10);
 const KINDS = "advance advance_refund advance_transfer authenticate balance cancel " +
-  "cancel_transfer capture create get list list_refunds refund reset transfer";
+  "cancel_transfer capture create end get list list_refunds refund reset transfer use";
 
 Deno.test("planOf() depends only on the seed", () => {
   assert.deepEqual(planOf(7, 5_000, 10), LARGE_PLAN);

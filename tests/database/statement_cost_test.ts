@@ -371,3 +371,66 @@ costCase("pay.watched_deposits() reads few pages for each address", async (_, te
   );
   assertFew(`${ADDRESSES} addresses`, await read(), ADDRESSES * PAGES_EACH);
 });
+
+/** Instruments of a sandbox, and those that a batch ends or deletes. */
+const INSTRUMENTS = 100_000;
+const BATCH = 10;
+const ADMITTED =
+  `array(select r from jsonb_populate_recordset(null::pay.admission, $1::text::jsonb) r)`;
+
+costCase("instruments: a check, an end and retention read few pages", async (t, test) => {
+  const { service: { sql, key: { environment_id, id: api_key_id } }, pages } = test;
+  const found = JSON.stringify([{ n: 1, outcome: "ok", api_key_id, environment_id }]);
+  const check = (row: Record<string, unknown>) => {
+    const checked = { n: 1, at: new Date(), ibans: ["k:1"], sequence: 1, ...row };
+    return pages(
+      `select pay_internal.check_instruments('[{"n":1}]', $2::text::jsonb, ${ADMITTED})`,
+      [found, JSON.stringify([checked])],
+    );
+  };
+  const retention = (name: string) => () =>
+    pages(`select pay_internal.${name}($1::text, now(), ${BATCH})`, [environment_id]);
+  const end = (id: string) => () =>
+    pages(
+      "select pay_internal.end_instrument(row(1, $1, null, '0')::pay_internal.caller, $2, 'deleted', now())",
+      [
+        environment_id,
+        id,
+      ],
+    );
+  const CALLS: [name: string, call: () => Promise<number>, most: number][] = [
+    ["a save", () => check({ act: "save", customer_id: "u1" }), 150],
+    [
+      "a mandate",
+      () => check({ act: "mandate", mandate_id: "m-7", mandate_sequence: "recurring" }),
+      40,
+    ],
+    ["a use", () => check({ act: "use", id: "ins_7" }), 40],
+    ["an end", end("ins_8"), 100],
+    ["idle ends", retention("end_idle_instruments"), 100 * BATCH],
+    ["a purge", retention("purge_instruments"), 50 * BATCH],
+  ];
+  // As in the entry functions.
+  await test.connection`set enable_seqscan = off`;
+  for (const [, call] of CALLS) await often(call);
+  await sql`
+    insert into pay.instruments (environment_id, id, status, customer_id, method_kind, usage,
+      is_kept, mandate_id, signed_at, iban, test_behaviour, payment_id, idle_at, touched_at,
+      sequence, created_at, updated_at)
+    select ${environment_id}, 'ins_' || n, 'active', 'u' || n % 2500, 'sepa', 'off_session', true,
+      'M-' || n, '2026-01-01', 'k:1', 'approve', 'pay_' || n,
+      now() + (n - 50) * interval '1 hour', now() + (n - 2592050) * interval '1 second', 1, now(), now()
+    from generate_series(1, ${INSTRUMENTS}) n`;
+  for (const statistics of ["without", "with"]) {
+    if (statistics === "with") await sql`analyze pay.instruments`;
+    for (const [name, call, most] of CALLS) {
+      await t.step(`${name} ${statistics} statistics`, async () => {
+        assertFew(name, await call(), most);
+      });
+    }
+  }
+  const [left] = await sql`
+    select count(*)::int as all, count(*) filter (where status = 'ended')::int as ended
+    from pay.instruments`;
+  assert.deepEqual({ ...left }, { all: INSTRUMENTS - 2 * BATCH, ended: 1 + 2 * BATCH });
+});

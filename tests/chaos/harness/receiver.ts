@@ -81,7 +81,7 @@ export async function readArrival(
     path,
     event_id: event.id,
     type: event.type,
-    subject_id: event.data.object.payment_id ?? event.data.object.id,
+    subject_id: subjectOf(event),
     sequence: event.sequence,
     key: event.request.idempotency_key,
     attempt: Number(headers.get("Webhook-Attempt")),
@@ -148,4 +148,10 @@ if (import.meta.main) {
   receive(settingsOf());
   tell({});
   onLines(() => {});
+}
+
+/** The id of the resource whose events are numbered together. */
+// deno-lint-ignore no-explicit-any
+function subjectOf({ type, data: { object: { id, payment_id } } }: any): string {
+  return type.startsWith("instrument.") ? id : payment_id ?? id;
 }

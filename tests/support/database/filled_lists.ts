@@ -17,9 +17,10 @@ const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0")
 
 /** The customer of every fifth payment. */
 const CUSTOMER = "ada@example.com";
-/** The endpoint and the payment with the most rows, and an event of the payment. */
+/** The endpoint, the payment and the instrument with the most rows, and an event of the payment. */
 const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
+const INSTRUMENT = idOf("ins_", 1);
 const HOT_EVENT = idOf("evt_", 20);
 /** The payment HOT has a quarter of the rows. Each other payment has one row in a thousand. */
 const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
@@ -43,12 +44,21 @@ export async function fillLists(
   await insert(
     "payments",
     "pay_",
-    `status, amount_minor, amount_refunded, currency, method_kind, reference, customer_id, sequence,
-     updated_at, body`,
+    `status, amount_minor, amount_refunded, currency, method_kind, reference, customer_id,
+     instrument_id, sequence, updated_at, body`,
     `case when n % 3 = 0 then 'declined' else 'completed' end, 1, 0, ${currency}, 'card',
-     case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end, 1, now(),
+     case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end,
+     case when n % 7 = 0 then '${INSTRUMENT}' end, 1, now(),
      case when n % 5 = 0 then '{"id":"' || n || '","customer":{"email":"${CUSTOMER}"}}'
        else '{"id":"' || n || '","customer":null}' end`,
+  );
+  await insert(
+    "instruments",
+    "ins_",
+    `status, customer_id, method_kind, usage, is_kept, payment_id, touched_at, sequence,
+     updated_at`,
+    `case when n % 3 = 0 then 'failed' else 'active' end, case when n % 7 = 0 then 'u' || n % 5 end,
+     'card', 'off_session', true, 'pay_' || ${suffix("n")}, now(), 1, now()`,
   );
   await insert(
     "refunds",
@@ -102,6 +112,11 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     method_kind: [undefined, "card", "swift"],
     reference: [undefined, "often", "never"],
   },
+  instruments: {
+    customer_id: [undefined, "u0", "nobody"],
+    status: [undefined, "active", "failed", "pending"],
+    method_kind: [undefined, "card", "sepa"],
+  },
   refunds: { payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)] },
   disputes: {
     payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
@@ -133,10 +148,15 @@ const PREFIXES: Readonly<Partial<Record<ListKind, string>>> = {
   transfers: "tr_",
 };
 
-/** Combinations with the filters by customer. The e-mail address is in no index. */
-const BY_CUSTOMER: readonly FilteredList[] = [{ customer: CUSTOMER }, { customer_id: "u0" }, {
-  customer_id: "nobody",
-}].flatMap((who) =>
+/**
+ * Combinations with the filters by customer and instrument. The e-mail address is in no index.
+ */
+const BY_CUSTOMER: readonly FilteredList[] = [
+  { customer: CUSTOMER },
+  { customer_id: "u0" },
+  { customer_id: "nobody" },
+  { instrument_id: INSTRUMENT },
+].flatMap((who) =>
   [
     {},
     { status: "completed" },

@@ -24,7 +24,7 @@ export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
     where sequence is not null`;
   const verdicts = [
     auditEffects(evidence, events),
-    auditDuplicates(evidence, events),
+    await auditDuplicates(evidence, events),
     auditChanged(evidence),
     await auditLedger(evidence),
     await auditStories(evidence),
@@ -75,13 +75,18 @@ function auditEffects(evidence: Evidence, events: StoredEvent[]): Verdict {
 function hasEffect(action: Action, { status, body }: Received): boolean | null {
   if (status === 402) return action.do !== "transfer";
   if (status >= 400) return false;
-  // An advance to the current status is 200 and changes nothing. auditStories() judges these.
+  // One to the current status, or a second end, is 200 and changes nothing. auditStories() judges
+  // these.
+  if (action.do === "end") return null;
   return "to" in action && JSON.parse(body).status === action.to ? null : true;
 }
 
 /** R2: one effect per key, and one response. */
-function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
+async function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Promise<Verdict> {
   const breaches = effectsOfOneKey(events, evidence.environments.resets);
+  const saves = await evidence.sql<{ payment_id: string; count: string }[]>`
+    select payment_id, count(*) from pay.instruments group by payment_id having count(*) > 1`;
+  breaches.push(...saves.map(({ payment_id, count }) => `${payment_id}: ${count} instruments`));
   const told = Map.groupBy(responsesOf(evidence, "response"), ({ operation }) => operation);
   let [duplicates, replays] = [0, 0];
   for (const { operation: { number, action } } of judged(evidence.plan)) {
@@ -90,7 +95,7 @@ function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
     const name = `operation ${number}`;
     duplicates += responses.length;
     replays += responses.filter(({ is_replay }) => is_replay).length;
-    const lasting = responses.filter(isLasting);
+    const lasting = responses.filter((response) => isLasting(action, response));
     if (new Set(lasting.map(({ status, body }) => `${status} ${body}`)).size > 1) {
       breaches.push(`${name}: duplicates got different responses`);
     }

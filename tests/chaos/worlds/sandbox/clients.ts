@@ -56,7 +56,7 @@ export class PlanClients {
   /** The records, in the order in which things happened. */
   readonly journal: (Sent | Received)[] = [];
   readonly #options: ClientsOptions;
-  /** The keyed operations, for the replays. */
+  /** The keyed operations whose responses are stored, for the replays. */
   readonly #kept: { request: PlannedRequest; sandbox: Sandbox; response: Received }[] = [];
   #finished = 0;
 
@@ -74,7 +74,7 @@ export class PlanClients {
   replay(calm: RepeatingClient): Promise<Replays> {
     return replayAll(
       this.#options.clients,
-      this.#kept.filter(({ response }) => isLasting(response)),
+      this.#kept,
       ({ response: { operation, status, body } }) => ({
         ...{ name: `operation ${operation}`, status, text: body },
       }),
@@ -117,7 +117,7 @@ export class PlanClients {
     if (is_changed && isStored(action, first)) {
       await perform("changed", changed(request), duplicates);
     }
-    if (!isRead(action) && sandbox !== "resets") {
+    if (!isRead(action) && sandbox !== "resets" && isLasting(action, first)) {
       this.#kept.push({ request, sandbox, response: first });
     }
     this.#options.onFinished(++this.#finished);
@@ -140,13 +140,14 @@ export class PlanClients {
   }
 }
 
-/** Statuses of responses that are stored under their keys. */
-export function isLasting({ status }: Received): boolean {
-  return status > 0 && status < 300 || status === 402 || status === 409;
+/** Whether a response is stored under its key. One about an instrument that is not active is not. */
+export function isLasting({ do: action }: Action, { status }: Received): boolean {
+  return status > 0 && status < 300 || status === 402 ||
+    status === 409 && action !== "use" && action !== "end";
 }
 
 /** Whether the service stores a response under its key (contract §5). */
-function isStored(action: Action, { status, body }: Received): boolean {
-  return action.do !== "reset" && status > 0 &&
-    (status < 300 || status === 402 || (status === 409 && body.includes('"invalid_state"')));
+function isStored(action: Action, response: Received): boolean {
+  return action.do !== "reset" && isLasting(action, response) &&
+    (response.status !== 409 || response.body.includes('"invalid_state"'));
 }

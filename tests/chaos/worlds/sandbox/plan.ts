@@ -149,8 +149,8 @@ function drawSandbox(random: Random): Sandbox {
 }
 
 const STORIES: Record<Sandbox, (random: Random) => Action[][]> = {
-  payments: (random) => payment(random),
-  mixed: (random) => payment(random),
+  payments: (random) => random.chance(0.12) ? saving(random) : payment(random),
+  mixed: (random) => random.chance(0.12) ? saving(random) : payment(random),
   // A payment gives the transfers money, though not always enough.
   transfers: (random) =>
     random.chance(0.4)
@@ -170,6 +170,38 @@ function payment(random: Random): Action[][] {
     const size = random.chance(0.3) ? random.integer(2, 3) : 1;
     groups.push(Array.from({ length: size }, () => drawMove(random)));
   }
+  return groups;
+}
+
+/** Instruments that stories save. */
+const SAVED = [
+  ...["card", "token", "card_3ds", "token_3ds", "token_declined_later", "card_refunds_wait"],
+  ...["card_captured_later", "card_declined", "sepa_saved", "sepa_returned_later"],
+];
+
+/** A payment that saves its instrument, and then payments by it beside its end. */
+function saving(random: Random): Action[][] {
+  const instrument = random.pick(SAVED);
+  const groups: Action[][] = [[{
+    ...{ do: "create", instrument, outcome: null, currency: "EUR", is_sandbox: false },
+    amount: random.integer(1, 1_000),
+    save: random.chance(0.8) ? "off_session" : "on_session",
+    // A customer has at most 50.
+    customer: `c${random.integer(1, 1_000_000)}`,
+  }]];
+  const use = (): Action => {
+    return { do: "use", amount: random.integer(1, 1_000), off_session: random.chance(0.7) };
+  };
+  // A use that is refused is not stored under its key, so nothing makes it possible meanwhile.
+  if (INSTRUMENTS[instrument]!.status === "requires_action") {
+    if (random.chance(0.3)) groups.push([use()]);
+    groups.push([{ do: "authenticate", result: random.chance(0.8) ? "success" : "failure" }]);
+  }
+  for (let count = random.integer(1, 2); count > 0; count--) {
+    groups.push(Array.from({ length: random.integer(1, 3) }, use));
+  }
+  if (random.chance(0.3)) groups.push([drawRefund(random)]);
+  if (random.chance(0.7)) groups.push([use(), { do: "end" }, use()], [use(), { do: "end" }]);
   return groups;
 }
 

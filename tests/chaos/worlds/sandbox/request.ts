@@ -97,13 +97,19 @@ export function changed({ method, path, body }: PlannedRequest): PlannedRequest 
     ? { amount: 1 }
     : null;
   if (other !== null) return { method, path, body: { ...body, ...other } };
-  return { method, path: PAYMENTS, body: { amount: 1, currency: "EUR" } };
+  return post(PAYMENTS, { amount: 1, currency: "EUR" });
 }
 
 /** The IBAN or wallet for a currency. The test IBAN that returns transfers is for EUR only. */
 function destinationOf(result: "approved" | "returned", currency: string) {
   if (COINS.includes(currency)) return DESTINATIONS[result].wallet;
   return DESTINATIONS[currency === "EUR" ? result : "approved"].iban;
+}
+
+/** The id of the instrument in the response to a create; null: it saves none. */
+export function savedIn(body: string): string | null {
+  const { error, instrument_id } = JSON.parse(body);
+  return (error?.payment?.instrument_id ?? instrument_id) || null;
 }
 
 /** The id of no refund. */
@@ -113,10 +119,12 @@ const NO_REFUND = "re_" + "0".repeat(26);
 export class StoryIds {
   /** Id of the payment or transfer; null without one, so the story ends. */
   subject: string | null = "none";
+  #instrument = "none";
   readonly #refunds: string[] = [];
 
-  /** The id in the request of an action: that of a refund, or that of the payment or transfer. */
+  /** The id in the request of an action: of a refund, an instrument, or the payment or transfer. */
   idFor(action: Action): string {
+    if (action.do === "use" || action.do === "end") return this.#instrument;
     if (action.do !== "advance_refund") return this.subject ?? "none";
     return this.#refunds[Math.floor(action.which * this.#refunds.length)] ?? NO_REFUND;
   }
@@ -125,6 +133,7 @@ export class StoryIds {
   learn(action: Action, status: number, body: string): void {
     if (action.do === "create" || action.do === "transfer") {
       this.subject = createdIn(body);
+      this.#instrument = savedIn(body) ?? "none";
     }
     if (action.do === "refund" && status === 201) this.#refunds.push(JSON.parse(body).id);
   }

@@ -9,10 +9,13 @@ import {
   availableOf,
   expectCreate,
   type Expected,
+  expectEnd,
   expectMove,
+  expectUse,
   nameNewestRefund,
   type Standing,
 } from "../../../support/model/payment_model.ts";
+import type { Saved } from "../../../support/model/saved_model.ts";
 import {
   expectTransfer,
   expectTransferMove,
@@ -21,6 +24,7 @@ import {
 import type { Received, Sent } from "./clients.ts";
 import { type Evidence, firstResponses, responsesOf } from "./evidence.ts";
 import type { Action, Operation, Story } from "./plan.ts";
+import { savedIn } from "./request.ts";
 import { pageFaults } from "./read_audit.ts";
 
 /** The state of a payment or transfer in the database. */
@@ -101,7 +105,9 @@ async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStan
       from pay.ledger_movements group by environment_id, subject_id
     ) m on m.environment_id = p.environment_id and m.subject_id = p.id
     union all
-    select id, status, sequence, null from pay.transfers`;
+    select id, status, sequence, null from pay.transfers
+    union all
+    select id, status, sequence, null from pay.instruments`;
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -157,14 +163,18 @@ function explain(
       return `no order explains ${said.join(", ")}`;
     }
   }
-  return stored === null ? null : compareRow(id, stored.get(id), standings);
+  if (stored === null) return null;
+  const saved = standings.flatMap((one) => "saved" in one && one.saved ? [one.saved] : []);
+  const instrument = saved.length === 0 ? null : savedIn(made.body);
+  return compareRow(id, stored.get(id), standings) ??
+    (instrument && compareRow(instrument, stored.get(instrument), saved));
 }
 
 /** The reason why a row is in none of the possible states; null if it is. */
 function compareRow(
   id: string,
   row: StoredStanding | undefined,
-  standings: readonly Standings[],
+  standings: readonly (Standings | Saved)[],
 ): string | null {
   if (row === undefined) return `${id} does not exist`;
   const is_there = standings.some((standing) =>
@@ -184,8 +194,8 @@ function isEqual(money: Money | null, payment: Standing): boolean {
 
 function firstStanding(action: Action): Expected<Standings> {
   if (action.do === "create") {
-    const { instrument, outcome, amount, is_sandbox } = action;
-    return expectCreate(instrument, outcome, amount, is_sandbox);
+    const { instrument, outcome, amount, is_sandbox, save } = action;
+    return expectCreate(instrument, outcome, amount, is_sandbox, save);
   }
   if (action.do === "transfer") {
     const { destination, currency, is_manual, amount } = action;
@@ -232,6 +242,13 @@ function after(standing: Standings, action: Action, id: string): Expected<Standi
     case "advance":
     case "authenticate":
       return expectMove(standing as Standing, action);
+    case "use": {
+      const { saved } = standing as Standing;
+      const { next: shows, ...use } = expectUse(saved!, action.amount, action.off_session);
+      return { ...use, next: standing, shows };
+    }
+    case "end":
+      return expectEnd(standing as Standing);
     case "cancel_transfer":
       return expectTransferMove(standing as TransferStanding, { do: "cancel" });
     case "advance_transfer":
@@ -250,7 +267,7 @@ function isExpected(expected: Expected<Standings>, { status, body }: Received): 
     return refund !== undefined && shown.amount_minor === refund.amount &&
       shown.status === refund.status && shown.payment_status === refund.payment_status;
   }
-  const { next } = expected;
+  const next = expected.shows ?? expected.next;
   return shown.sequence === undefined ||
     (shown.sequence === next.sequence && shown.status === next.status &&
       (!("captured" in next) || showsMoney(shown, next)));
