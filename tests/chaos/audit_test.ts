@@ -24,7 +24,7 @@ import {
   SANDBOXES,
 } from "./worlds/sandbox/plan.ts";
 
-const PLAN = planOf(435, 400, 0);
+const PLAN = planOf(99, 400, 0);
 for (const operation of PLAN.stories.flatMap(({ groups }) => groups.flat())) {
   if (!isRead(operation.action)) operation.duplicates = 2;
 }

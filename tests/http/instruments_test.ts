@@ -458,3 +458,45 @@ serviceCase("the end of an instrument against ten charges", async (_, service) =
   }
   await assertSilent(service.sql);
 });
+
+serviceCase("saves and uses of one customer at once", async (t, service) => {
+  const at_once = (count: number, send: (i: number) => Promise<TestResponse>) =>
+    Promise.all(Array.from({ length: count }, (_, i) => send(i)));
+  await t.step("60 saves: 50 remain", async () => {
+    const told = await at_once(60, () => service.pay({ ...token("visa"), ...U, ...SAVE }));
+    assert.equal(told.filter(({ status }) => status === 201).length, 50);
+    for (const refused of told.filter(({ status }) => status !== 201)) {
+      assertRefused(refused, 400, "invalid_parameter", "save");
+    }
+    const path = `${INSTRUMENTS}?customer_id=u1&status=active&limit=100`;
+    assert.equal((await service.call("GET", path)).body.data.length, 50);
+  });
+  await t.step("two saves under one mandate, 20 times: one has it", async () => {
+    for (let round = 0; round < 20; round++) {
+      const mandate = { id: `M-${round}`, signed_at: "2026-01-31" };
+      const told = await at_once(2, (i) =>
+        service.pay({
+          ...{ ...SAVE, mandate, iban: i === 0 ? IBANS.good : IBANS.other },
+          customer: { id: `of ${round} ${i}`, email: "a@b.example" },
+        }));
+      assert.deepEqual(told.map(({ status }) => status).sort(), [201, 400]);
+      const refused = told.find(({ status }) => status === 400)!;
+      assertRefused(refused, 400, "invalid_parameter", "mandate.id");
+    }
+  });
+  await t.step("a clock that passes 36 months beside a use: collected or refused", async () => {
+    for (let round = 0; round < 3; round++) {
+      const { body: { now } } = await service.call("GET", `${SANDBOX}/clock`);
+      const { instrument_id: id } = await save(service, {
+        ...{ iban: IBANS.good, mandate: { signed_at: now.slice(0, 10) } },
+        customer: { id: `late ${round}`, email: "a@b.example" },
+      });
+      await pass(service, 3 * 365);
+      const [used] = await Promise.all([use(service, id), pass(service, 2)]);
+      const { status, ended_reason } = await read(service, id);
+      if (used.status === 201) assert.equal(status, "active", used.text);
+      else assert.deepEqual([used.status, status, ended_reason], [409, "ended", "idle"]);
+    }
+  });
+  await assertSilent(service.sql);
+});

@@ -171,11 +171,17 @@ Deno.test({
   },
 });
 
+const SAVE = {
+  ...{ card: { token: "pm_card_visa" }, save: "off_session" },
+  customer: { id: "u1", email: "ada@example.com" },
+};
+
 serviceCase("round trips to the database by request", async (t, service) => {
   const V1 = "/api-v1-payments/v1";
   const body = { amount: 1, currency: "EUR" };
   const paid = `${PAYMENTS}/${(await service.pay(APPROVED.card)).body.id}`;
   const pending = `${PAYMENTS}/${(await service.pay()).body.id}`;
+  const instrument = (await service.pay(SAVE)).body.instrument_id;
   const refund = (await service.call("POST", `${paid}/refund`, { body: { amount: 1 } })).body.id;
   const advance = paid.replace(PAYMENTS, `${SANDBOX}/payments`) + "/advance";
   const cases: [name: string, method: string, path: string, body: unknown, statements: number][] = [
@@ -191,6 +197,11 @@ serviceCase("round trips to the database by request", async (t, service) => {
     ["ledger entries", "GET", `${V1}/ledger_entries`, undefined, 1],
     ["refused body", "POST", PAYMENTS, {}, 1],
     ["unknown route", "GET", `${V1}/nothing`, undefined, 1],
+    ["save", "POST", PAYMENTS, { ...body, ...SAVE }, 1],
+    ["use", "POST", PAYMENTS, { ...body, instrument, off_session: true }, 2],
+    ["list instruments", "GET", `${V1}/instruments`, undefined, 1],
+    ["get instrument", "GET", `${V1}/instruments/${instrument}`, undefined, 1],
+    ["end of an instrument", "DELETE", `${V1}/instruments/${instrument}`, undefined, 1],
     ["reset", "POST", `${SANDBOX}/reset`, undefined, 1],
   ];
   for (const [name, method, path, body, statements] of cases) {
@@ -200,6 +211,25 @@ serviceCase("round trips to the database by request", async (t, service) => {
       service.assertStatements(statements);
     });
   }
+  await t.step("a create without an instrument reads none, and shows so in 60 bytes", async () => {
+    const locked = Promise.withResolvers<void>();
+    const done = Promise.withResolvers<void>();
+    const lock = service.sql.begin(async (sql) => {
+      await sql`lock table pay.instruments in access exclusive mode`;
+      locked.resolve();
+      await done.promise;
+    });
+    await locked.promise;
+    try {
+      const { status, body, text } = await service.pay(APPROVED.card);
+      assert.equal(status, 201, text);
+      const { instrument_id: _, off_session: __, ...others } = body;
+      assert.ok(text.length - JSON.stringify(others).length <= 60, text);
+    } finally {
+      done.resolve();
+      await lock;
+    }
+  });
   await t.step("a replay takes 1", async () => {
     await service.pay({}, { idempotency_key: "again" });
     service.forgetStatements();

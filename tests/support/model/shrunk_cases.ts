@@ -57,6 +57,13 @@ const transfer: ChangeStep = {
   is_manual: false,
 };
 
+const save = (instrument: string, amount = 10): Step =>
+  send({ ...paid, instrument, amount, save: "off_session" } as ChangeStep);
+const uses = [false, true].map((off_session) =>
+  send({ do: "use", target: 0, amount: 5, off_session })
+);
+const LOOK: Step = { do: "look" };
+
 /** The cases. The test runs each in its own sandbox and then compares the whole state. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   [
@@ -264,6 +271,44 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(made("card_captured_later")),
       { do: "pass", ms: 10 * DAY_MS },
       { do: "clock", advance_s: 1, mode: "real" },
+    ],
+  ],
+  [
+    "saved cards pay with the payer and without, also after a payment of 0",
+    ["card", "card_3ds", "token_3ds", "token_declined_later", "card_late", "token_disputed"]
+      .flatMap((name) => [0, 10].flatMap((amount) => [save(name, amount), ...uses])),
+  ],
+  [
+    "an instrument whose save has no response is pending, and active with the late result",
+    [declare("provider", "timeout"), save("card"), ...uses, clock(60), ...uses, LOOK],
+  ],
+  [
+    "banks end mandates, and those that are not used end after 36 months",
+    [
+      ...["sepa_revoked", "sepa_closed", "sepa_no_funds", "sepa_returned_later", "sepa_saved"]
+        .flatMap((name) => [save(name), ...uses]),
+      save("sepa_saved", 0),
+      clock(20 * 86_400),
+      LOOK,
+      ...uses,
+      clock(25 * 86_400),
+      LOOK,
+      ...Array.from({ length: 4 }, () => clock(300 * 86_400)),
+      LOOK,
+      ...uses,
+    ],
+  ],
+  [
+    "an end is final, and a key that was refused an instrument is free",
+    [
+      send({ ...paid, instrument: "token_3ds", save: "on_session" } as ChangeStep),
+      send({ do: "end", target: 0 }, 0),
+      send({ do: "move", target: 0, move: { do: "authenticate", result: "success" } }),
+      ...uses,
+      send({ do: "end", target: 0 }, 0),
+      send({ do: "end", target: 0 }, 0),
+      send({ do: "end", target: 0 }, 1),
+      ...uses,
     ],
   ],
 ];
