@@ -3770,7 +3770,7 @@ returns text language sql stable as $$
       ) m) as mandate,
       p_instrument.is_kept, p_instrument.payment_id, p_instrument.ended_reason,
       pay_internal.wire_time(p_instrument.last_used_at) as last_used_at,
-      (select e.livemode from pay.environments e where e.id = p_instrument.environment_id),
+      p_instrument.test_behaviour is null as livemode,
       p_instrument.sequence, pay_internal.wire_time(p_instrument.created_at) as created_at,
       pay_internal.wire_time(p_instrument.updated_at) as updated_at,
       pay_internal.wire_time(p_instrument.ended_at) as ended_at
@@ -4171,14 +4171,16 @@ create or replace function pay_internal.purge_instruments(
   p_environment_id text, p_at timestamptz, p_batch integer
 ) returns bigint language plpgsql volatile as $$
 declare
+  v_before constant timestamptz :=
+    least(p_at, pay_internal.server_time()) - interval '30 days';
   v_rows bigint;
 begin
   delete from pay.instruments t
   where t.ctid = any (array(
     select o.ctid from pay.instruments o
-    where o.environment_id = p_environment_id
-      and o.touched_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-    limit p_batch for update skip locked
+    where o.environment_id = p_environment_id and o.test_behaviour is not null
+      and o.touched_at < v_before
+    order by o.touched_at limit p_batch for update skip locked
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
