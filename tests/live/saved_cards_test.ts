@@ -216,11 +216,9 @@ liveCase("a token pays once unless it was saved", async (given) => {
 });
 
 /** Faults of the removal of a card. */
-const TROUBLES: Pick<Fault, "at" | "act" | "keep" | "times">[] = [
-  { at: "before", act: "error" },
+const TROUBLES: Pick<Fault, "at" | "act" | "keep">[] = [
   { at: "before", act: "error", keep: true },
   { at: "before", act: "twice" },
-  { at: "after", act: "error" },
   { at: "after", act: "cut" },
   { at: "after", act: "kill" },
 ];

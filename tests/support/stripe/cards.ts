@@ -140,13 +140,18 @@ export async function createSetup(work: Work, form: Form): Promise<Outcome> {
   work.event("setup_intent.created", setup);
   if (status === 402) return decline(work, setup, "card_declined");
   if (body.status !== "requires_action") return succeed(work, setup);
-  const url = `${work.public_url}/authenticate/${setup.id}`;
-  setup.status = "requires_action";
-  setup.next_action = form.return_url
-    ? { type: "redirect_to_url", redirect_to_url: { url, return_url: form.return_url } }
+  return askPayer(work, setup);
+}
+
+/** Lets a payment or setup wait for the payer, on the page of the bank if there is a way back. */
+export function askPayer(work: Work, intent: StripeObject): Outcome {
+  const [url, return_url] = [`${work.public_url}/authenticate/${intent.id}`, intent._return_url];
+  intent.status = "requires_action";
+  intent.next_action = return_url
+    ? { type: "redirect_to_url", redirect_to_url: { url, return_url } }
     : { type: "use_stripe_sdk", use_stripe_sdk: {} };
-  work.event("setup_intent.requires_action", setup);
-  return done(setup);
+  work.event(`${intent.object}.requires_action`, intent);
+  return done(intent);
 }
 
 /** Ends the authentication on the page of the payer's bank. */

@@ -2,7 +2,7 @@
 
 import type { EnginePayment } from "./engine.ts";
 import type { StripeObject } from "./journal.ts";
-import { keepCard, namedCard } from "./cards.ts";
+import { askPayer, keepCard, namedCard } from "./cards.ts";
 import { OWN_CODES, paymentMethod, TOKENS } from "./tokens.ts";
 import {
   done,
@@ -75,13 +75,7 @@ export async function createPayment(work: Work, form: Form): Promise<Outcome> {
   if (form.off_session === "true" || form.error_on_requires_action === "true") {
     return decline(work, intent, "authentication_required");
   }
-  const url = `${work.public_url}/authenticate/${intent.id}`;
-  intent.status = "requires_action";
-  intent.next_action = form.return_url
-    ? { type: "redirect_to_url", redirect_to_url: { url, return_url: form.return_url } }
-    : { type: "use_stripe_sdk", use_stripe_sdk: {} };
-  work.event("payment_intent.requires_action", intent);
-  return done(intent);
+  return askPayer(work, intent);
 }
 
 /** Ends the authentication on the page of the payer's bank. */
