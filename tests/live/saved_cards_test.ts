@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { atStripe, type LiveCase, liveCase, visit } from "../support/live/live_case.ts";
 import {
   assertBalanced,
@@ -343,4 +344,19 @@ liveCase("what happens to a saved card at the provider", async (given, t) => {
   });
   await resumePolls(given);
   await assertBalanced(given);
+});
+
+liveCase("a saved card is charged by its own account only", async (given) => {
+  const { instrument_id } = await save(given, "u1");
+  const other = idGenerator(Date.now())("pac_");
+  const settings = JSON.stringify({ base_url: given.double.base_url });
+  await given.service.sql`select pay.disable_provider_account(${given.account_id})`;
+  await given.service.sql`select pay.add_provider_account(${other},
+    ${given.service.live.environment_id}, 'stripe', ${["card"]}, ${settings}, 'PROVIDER_STRIPE',
+    ${[]}::text[])`;
+  const { status, body } = await given.pay({ instrument: instrument_id, ...OFF });
+  assert.deepEqual([status, body.error.code], [503, "provider_not_configured"]);
+  await given.call("DELETE", `/instruments/${instrument_id}`);
+  await workAfter(given, DETACH_S);
+  assert.equal((await cardOf(given, instrument_id)).customer, null, "by the disabled account");
 });

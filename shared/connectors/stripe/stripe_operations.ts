@@ -259,7 +259,8 @@ function detachReply(
   if (card && idOf(card.customer) !== null) return ABSENT;
   const source = accountSource(account);
   const { livemode } = card ?? source;
-  const more = { subject_id: operation.subject.id, at: operation.created_at };
+  const { subject, currency, created_at: at } = operation;
+  const more = { subject_id: subject.id, currency, at };
   return replyOf(detachEvents(source, { id, livemode }).map((event) => ({ ...event, ...more })));
 }
 
