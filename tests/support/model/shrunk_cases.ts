@@ -291,7 +291,8 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       clock(20 * 86_400),
       LOOK,
       ...uses,
-      clock(25 * 86_400),
+      // To 5 April, 20 days after the due date.
+      clock(14.5 * 86_400),
       LOOK,
       ...Array.from({ length: 4 }, () => clock(300 * 86_400)),
       LOOK,
