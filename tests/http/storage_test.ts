@@ -57,6 +57,7 @@ const KINDS: [what: string, body: Record<string, unknown>][] = [
     metadata: Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`k${i}`, ""])),
   }],
   ["of two steps", { ...APPROVED.card, capture: "manual" }],
+  ["that save a card", { ...APPROVED.card, save: "off_session" }],
 ];
 
 serviceCase("the counted bytes are about those of the tables", async (t, service) => {
@@ -78,7 +79,9 @@ serviceCase("the counted bytes are about those of the tables", async (t, service
               ),
             }
             : {};
-          const made = await service.pay({ ...body, ...metadata }, {
+          // A customer has at most 50 instruments.
+          const customer = { id: randomText(20), email: "a@example.com" };
+          const made = await service.pay({ ...body, ...metadata, customer }, {
             idempotency_key: crypto.randomUUID(),
           });
           assert.equal(made.status, 201, made.text);
