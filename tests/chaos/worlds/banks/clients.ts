@@ -137,7 +137,7 @@ export class BankClients {
   async #refundable(): Promise<{ id: string; amount: number }[]> {
     const completed = await this.#api.sql<{ id: string; amount: number }[]>`
       select id, amount_minor::int as amount from pay.payments
-      where status = 'completed' and amount_refunded = 0 and amount_refunding = 0
+      where status = 'completed' and amount_minor > 0 and amount_refunded + amount_refunding = 0
       order by id`.catch(() => []);
     return completed.filter(() => this.#random.chance(2 / completed.length));
   }
