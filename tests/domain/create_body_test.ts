@@ -353,7 +353,7 @@ testBodies([
   ]),
 ]);
 
-const TOKEN_HINT = Object.keys(TEST_TOKENS).join(", ");
+const TOKEN_HINT = "must be a test token, such as pm_card_visa";
 /** Refused cards: the field at fault, and a part of the message. */
 const CARDS: [string, card: unknown, param: string, message?: string][] = [
   ["an unknown token", { token: "pm_1PxNowTwo3Four5" }, "card.token", TOKEN_HINT],
