@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
 import { parseBytes } from "../../shared/http/request_body.ts";
 import { readInstrument } from "../../shared/domain/providers/instrument.ts";
-import { TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
 import { CreatePaymentBody, type Payment } from "../../shared/schema/payment.ts";
 import {
