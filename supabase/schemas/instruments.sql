@@ -372,7 +372,7 @@ create or replace function pay_internal.write_instrument_event(
 ) returns bigint language plpgsql volatile as $$
 declare
   v_from constant text := left(encode(sha256(convert_to(
-    p_instrument.environment_id || p_instrument.id || p_instrument.sequence, 'UTF8')), 'hex'), 16);
+    p_instrument.id || p_instrument.sequence, 'UTF8')), 'hex'), 16);
 begin
   return pay_internal.write_events(jsonb_build_array(jsonb_build_object(
     'n', p_caller.n,

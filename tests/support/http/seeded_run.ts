@@ -83,6 +83,7 @@ export async function runRound(send: Send, round: number): Promise<void> {
     const response = await send(method, path, options);
     if (response.status < 300) saveId(request, response.body, saved);
   }
+  await send("GET", `${V1}/events?instrument_id=${saved.get("instrument")}`);
   const paid = { amount: 1000 + round, currency: "EUR" };
   for (const instrument of INSTRUMENTS) {
     await send("POST", `${V1}/payments`, { body: { ...paid, ...instrument } });
