@@ -12,6 +12,7 @@ import { Payments, Refunds } from "./payments.ts";
 import { IdempotencyKeys } from "./requests.ts";
 import { Sandbox } from "./sandbox.ts";
 import { Sandboxes } from "./sandboxes.ts";
+import { Customers } from "./customers.ts";
 import { Instruments } from "./instruments.ts";
 import { Transfers } from "./transfers.ts";
 import {
@@ -64,6 +65,7 @@ export class PaymentsClient {
   readonly refunds: Refunds;
   readonly disputes: Disputes;
   readonly instruments: Instruments;
+  readonly customers: Customers;
   readonly transfers: Transfers;
   readonly ledgerEntries: LedgerEntries;
   readonly balance: Balances;
@@ -95,6 +97,7 @@ export class PaymentsClient {
     this.refunds = new Refunds(transport);
     this.disputes = new Disputes(transport);
     this.instruments = new Instruments(transport);
+    this.customers = new Customers(transport);
     this.transfers = new Transfers(transport);
     this.ledgerEntries = new LedgerEntries(transport);
     this.balance = new Balances(transport);

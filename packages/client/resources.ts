@@ -35,8 +35,8 @@ export interface ShownPerson {
   id?: string | undefined;
   /** E-mail address of the person; null: erased. */
   email: string | null;
-  /** Name of the person. Text of 1 to 200 characters. */
-  name?: string | undefined;
+  /** Name of the person; null: erased. Text of 1 to 200 characters. */
+  name?: string | null | undefined;
 }
 
 /** Postal address of the account holder. Needed for an IBAN from outside the EEA. */
@@ -464,6 +464,21 @@ export interface DeletedBankDetails {
   object: "bank_details";
   /** Always true. */
   deleted: true;
+}
+
+/** The erasure of a customer. */
+export interface ErasedCustomer {
+  object: "customer";
+  /** Your own id of the customer; null after an e-mail address. Text of 1 to 64 characters. */
+  id: string | null;
+  /** Always true. */
+  deleted: true;
+  /** Payments that this request has erased. */
+  payments: number;
+  /** Instruments that this request has ended or erased. */
+  instruments: number;
+  /** True: the service erases the rest within a day. */
+  has_more: boolean;
 }
 
 /** The evidence of the merchant. */

@@ -178,7 +178,12 @@ function checkRequest(
 
   const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
   const named_key = c.req.param("key") ?? "";
-  const idempotency = idempotency_key === null ? null : identify(route, id, idempotency_key, sent!);
+  // PostgreSQL stores no U+0000, so no customer has it.
+  const customer_id = (c.req.param("customer") ?? "").replaceAll("\0", "\uFFFD");
+  const ids = { id, customer: encodeURIComponent(customer_id) };
+  const idempotency = idempotency_key === null
+    ? null
+    : identify(route, ids, searchParams, idempotency_key, sent!);
   const run = (access: Access, { random, order_ms, run_number, settings }: EnvironmentValues) =>
     route.run({
       deps,
@@ -203,6 +208,7 @@ function checkRequest(
       signal: () => c.req.raw.signal,
       id,
       named_key: isIdempotencyKey(named_key) ? named_key : UNKNOWN_KEY,
+      customer_id,
       body,
       query,
     });
@@ -282,13 +288,23 @@ function inKeyWords(error: unknown): unknown {
   return error instanceof ApiError && error.code === "unauthorized" ? invalidKey() : error;
 }
 
-/** Computes the fingerprint with the operation's own path, so that an alias is the same request. */
-function identify(route: Route, id: string, key: string, body: ReadBody): Idempotency {
+/**
+ * Computes the fingerprint with the operation's own path, so that an alias is the same request. The
+ * query of a request that changes something belongs to it, but can be personal data.
+ */
+function identify(
+  route: Route,
+  ids: { id: string; customer: string },
+  query: URLSearchParams,
+  key: string,
+  body: ReadBody,
+): Idempotency {
   const own_path = route.own_path ?? `/${route.home}${route.paths[0]}`;
-  const path = own_path.replace(":id", id);
+  const path = own_path.replace(/:(id|customer)\b/, (_, name: "id") => ids[name]);
+  const whole_path = query.size === 0 ? path : `${path}?${query}`;
   return {
     key,
-    fingerprint: fingerprint(route.method, path, body.value as never),
+    fingerprint: fingerprint(route.method, whole_path, body.value as never),
     request_line: `${route.method} ${path}`,
   };
 }

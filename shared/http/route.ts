@@ -26,6 +26,8 @@ export interface RouteInput<Body, Query, Deps = Dependencies> {
   id: string;
   /** The idempotency key in the path; a text that is no key if the path has none. */
   named_key: string;
+  /** The merchant's own id of a customer in the path; empty if the path has none. */
+  customer_id: string;
   body: Body;
   query: Query;
 }
@@ -36,6 +38,7 @@ export type RouteGroup =
   | "Refunds"
   | "Disputes"
   | "Instruments"
+  | "Customers"
   | "Transfers"
   | "Ledger"
   | "Webhook endpoints"

@@ -32,6 +32,8 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   "city",
   "postal_code",
 ]);
+/** Parameters of a query that are a person or free text, which an erasure could not find. */
+const TEXT_PARAMETERS: ReadonlySet<string> = new Set(["customer", "email", "search"]);
 /** The names that payment services give to the security code of a card. */
 const SECURITY_CODE =
   /^(card[_-]?)?(cvc|cvv|cvn|csc|cid|cav|security[_-]?code|verification[_-]?(code|value|number))\d?$/i;
@@ -101,7 +103,11 @@ export function maskedQuery(search: string, schema: z.ZodType | undefined): stri
   if (pairs.length > MAX_PARAMETERS) return `?${LEFT_OUT}`;
   const sent = pairs.map((pair): [string, string] => [...new URLSearchParams(pair)][0] ?? ["", ""]);
   const shown = withoutSplitNumbers(
-    sent.map(([name, value]) => shownMember(value, schema && memberOf(schema, name), name)),
+    sent.map(([name, value]) =>
+      TEXT_PARAMETERS.has(name)
+        ? LEFT_OUT
+        : shownMember(value, schema && memberOf(schema, name), name)
+    ),
   ) as unknown[];
   return `?${
     pairs.map((pair, at) => {

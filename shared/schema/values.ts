@@ -89,7 +89,9 @@ export const Email = mustBe(
 );
 
 /** The merchant's own id of a customer. */
-export const CustomerId = z.string().min(1).max(MAX_CUSTOMER_ID);
+export const CustomerId = z.string().min(1).max(MAX_CUSTOMER_ID)
+  // A browser or proxy removes these from a path, even if they are percent-encoded.
+  .refine((id) => id !== "." && id !== "..", 'cannot be "." or "..": send another id');
 
 /** The payer: `customer` in variant A, `payer` in variant B. */
 export const Person = z.object({
@@ -103,6 +105,8 @@ export type Person = z.infer<typeof Person>;
 /** The same in a response. An erasure takes the e-mail address and the name. */
 export const ShownPerson = Person.extend({
   email: Email.nullable().describe("E-mail address of the person; null: erased"),
+  name: Person.shape.name.unwrap().nullable().optional()
+    .describe("Name of the person; null: erased"),
 }).describe("The payer. `customer` and `payer` are two names for the same person");
 /** The same in a request, which refuses other members. A response can get new ones. */
 export const PersonInput = z.object(Person.shape).describe("The payer: `customer` or `payer`");

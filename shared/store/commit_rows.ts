@@ -224,12 +224,20 @@ export interface EventRow {
   traceparent?: string;
 }
 
+/** A payment or transfer as it was loaded. */
+export interface LoadedSubject {
+  id: string;
+  sequence: number;
+  /** The personal data of its customer were erased. */
+  is_erased?: true;
+}
+
 /** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
   /** The response to the request, which is stored under its idempotency key. */
   response: StoredResponse;
   /** The payment or transfer on which the decision is based; null for a create. */
-  expects: { id: string; sequence: number } | null;
+  expects: LoadedSubject | null;
   /** The new state of the payment; null if the change concerns no payment. */
   payment: PaymentRow | null;
   /** The new state of the transfer; null if the change concerns no transfer. */

@@ -9,7 +9,7 @@ import type { Sealed } from "../core/vault.ts";
 import type { PayeeCheck } from "../schema/bank_account.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
-import type { ChangedRows, StoredResponse } from "./commit_rows.ts";
+import type { ChangedRows, LoadedSubject, StoredResponse } from "./commit_rows.ts";
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
@@ -209,10 +209,7 @@ export type HandledProviderEvent = ProviderEvent & {
 };
 
 /** The state on which the decision about a record is based. */
-interface Expectation {
-  /** The payment or transfer. */
-  id: string;
-  sequence: number;
+interface Expectation extends LoadedSubject {
   /** Sum of the final transfers of a payment by stablecoin; absent: it does not matter. */
   final_minor?: number;
   /** Number of handled events about the transfer of the first event; absent: it does not matter. */

@@ -300,8 +300,9 @@ function recordDocument(records: readonly ProviderRecord[]): string {
       body: response?.body ?? null,
     })),
     expects: numberedRows(records, ({ change }) => {
-      const expects = change?.expects;
-      return [expects ? { id: expects.id, sequence: expects.sequence } : null];
+      if (!change?.expects) return [null];
+      const { id, sequence, is_erased } = change.expects;
+      return [{ id, sequence, ...(is_erased && { is_erased }) }];
     }),
     reports: numberedRows(records, ({ change, provider_events: [event] }) => {
       const { id, reports, final_minor } = change?.expects ?? {};

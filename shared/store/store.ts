@@ -92,6 +92,9 @@ const DELETE_BANK_DETAILS =
 
 const END_INSTRUMENT = "select * from pay.end_instrument(p_request => $1::text, p_id => $2::text)";
 
+const ERASE_CUSTOMER = `select * from pay.erase_customer(
+  p_request => $1::text, p_customer_id => $2::text, p_email => $3::text)`;
+
 const READ_METRICS = "select name, help, value from pay.read_metrics()";
 
 /** Longest wait of several changes for a lock. After it each change is sent alone. */
@@ -313,6 +316,25 @@ export class Store {
     return respondedBy(row, 200);
   }
 
+  /**
+   * Erases a customer by the merchant's own id, or by the e-mail address. Throws `invalid_state`
+   * while a payment, refund or dispute of the customer is open.
+   */
+  async eraseCustomer(
+    access: Access,
+    idempotency: Idempotency | null,
+    { customer_id, email }: { customer_id?: string; email?: string },
+  ): Promise<Responded> {
+    const row = await this.#calls.ask<Row<"open">>(access, ERASE_CUSTOMER, [
+      requestParameter(access, idempotency),
+      customer_id ?? null,
+      email ?? null,
+    ]);
+    if (row.outcome === "open") throw stillOpen(JSON.parse(row.detail!));
+    if (Number(row.deliveries) > 0) this.#listeners.on_due?.();
+    return respondedBy(row, 200);
+  }
+
   /** Reads the columns of `pay.health`. */
   readMetrics(): Promise<Metric[]> {
     return this.#database.query<Metric>(READ_METRICS, []);
@@ -445,6 +467,15 @@ function detailsNeeded({ id, status }: { id: string; status: string }): ApiError
       ? `Cannot delete: the order of ${id} is in a file that the bank has not got yet`
       : `Cannot delete: ${id} is ${status} and can still need the bank details. Wait for its ` +
         "result",
+    { current_status: status, allowed: [] },
+  );
+}
+
+/** Makes the 409 for an erasure of a customer of whom something is open. */
+function stillOpen({ id, status }: { id: string; status: string }): ApiError {
+  return new ApiError(
+    "invalid_state",
+    `Cannot erase the customer: ${id} is ${status}. Wait for its result, or cancel it`,
     { current_status: status, allowed: [] },
   );
 }

@@ -30,6 +30,7 @@ create table pay.payments (
   amount_released bigint not null default 0,
   amount_refunding bigint not null default 0,
   amount_disputed bigint not null default 0,
+  is_erased boolean not null default false,
   body text not null,
   constraint payments_pkey primary key (environment_id, id),
   constraint payments_status_known check (status in (
@@ -92,6 +93,7 @@ comment on column pay.payments.updated_at is 'Time of the last change.';
 comment on column pay.payments.amount_released is 'The part of an authorized amount that the capture has released, minor units.';
 comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
 comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
+comment on column pay.payments.is_erased is 'Whether the customer''s personal data were erased. A change that was decided with them is stale.';
 comment on column pay.payments.body is 'The payment as JSON text, as responses show it.';
 
 -- Only the primary key begins with the environment, here and in the other indexes for lists, so the
@@ -232,7 +234,7 @@ create table pay.events (
   constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
   constraint events_sequence_positive check (sequence > 0)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
-comment on table pay.events is 'A change of a resource. Written in the transaction of the change; never changes.';
+comment on table pay.events is 'A change of a resource. Written in the transaction of the change; only an erasure changes it.';
 comment on column pay.events.environment_id is 'The environment of the row.';
 comment on column pay.events.id is 'The id in responses; sorts by time.';
 comment on column pay.events.type is 'Type, for example payment.completed.';
@@ -253,14 +255,15 @@ comment on column pay.events.traceparent is
 -- Earlier texts are derived from present ones (ADR 0002), so a change past the service would change
 -- the past. Triggers refuse it to every role, and any change of an event or of a stored response.
 -- They do not fire for a move between cells, whose subscription replicates what has changed, nor for
--- a restore, which only inserts. An erasure of personal data would need an exception here, after it
--- has given each event its whole text.
+-- a restore, which only inserts. The exception is an erasure of personal data: it gives each event
+-- the whole text before it (erasure.sql).
 create function pay_internal.refuse_change()
 returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  if current_setting('pay.erasing', true) = 'on' then return null; end if;
   raise exception 'pay.%: the events and responses of the past depend on this row', tg_table_name
     using errcode = 'check_violation', constraint = tg_name, table = tg_table_name,
       hint = 'A text changes with a new event, which has the next sequence: send a request';
@@ -314,8 +317,8 @@ comment on column pay.idempotency_keys.request_id is
 comment on column pay.idempotency_keys.status is 'HTTP status of the response; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.body is
   'The body of the response, byte for byte; null: the payment or transfer at a sequence (pay_internal.text_at).';
-comment on column pay.idempotency_keys.subject_id is 'That payment or transfer; else null.';
-comment on column pay.idempotency_keys.sequence is 'Its sequence.';
+comment on column pay.idempotency_keys.subject_id is 'The payment, transfer or instrument of the request; null: none.';
+comment on column pay.idempotency_keys.sequence is 'The sequence of the payment or transfer; null: the response has a body of its own.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
 comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored response is not complete; else null.';
 comment on column pay.idempotency_keys.request_line is 'Method and path of the first request.';
@@ -341,6 +344,12 @@ create trigger idempotency_keys_stay after update on pay.idempotency_keys for ea
 create index idempotency_keys_age on pay.idempotency_keys (environment_id, created_at)
   where created_at > '-infinity';
 comment on index pay.idempotency_keys_age is 'pay_internal.purge_idempotency_keys: the oldest keys of an environment.';
+
+-- Only responses with a body of their own are in it, so most creates pay nothing.
+create index idempotency_keys_subject on pay.idempotency_keys (subject_id, environment_id)
+  where body is not null and subject_id is not null;
+comment on index pay.idempotency_keys_subject is
+  'pay_internal.erase_responses: the responses about a payment or an instrument.';
 
 -- The end of an advance completes the responses of those that have begun before it.
 create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
@@ -445,6 +454,31 @@ create index instruments_touched on pay.instruments (environment_id, touched_at)
 comment on index pay.instruments_touched is
   'pay_internal.purge_instruments: those of a sandbox that nobody uses. A live one is not in it.';
 
+create table pay.erasures (
+  environment_id text collate "C" not null,
+  person bytea not null,
+  customer_id text collate "C",
+  after_id text collate "C" not null,
+  at_sequence integer,
+  until_id text collate "C" not null,
+  run_number bigint,
+  is_done boolean not null,
+  erased_at timestamptz not null,
+  constraint erasures_pkey primary key (environment_id, person),
+  constraint erasures_person_length check (length(person) = 32)
+);
+comment on table pay.erasures is
+  'An erasure of a customer''s personal data that retention continues, or in a sandbox one of the last minutes.';
+comment on column pay.erasures.environment_id is 'The environment of the row.';
+comment on column pay.erasures.person is 'pay_internal.person_of: SHA-256 of the customer''s id, or of the e-mail address.';
+comment on column pay.erasures.customer_id is 'The id of the customer; null: a person without one, who is known by the e-mail address.';
+comment on column pay.erasures.after_id is 'The payments up to this one are erased.';
+comment on column pay.erasures.at_sequence is 'The newest event of that payment that is not erased yet; null: all are.';
+comment on column pay.erasures.until_id is 'The newest payment that the erasure covers.';
+comment on column pay.erasures.run_number is 'The number of requests of a seeded sandbox at that time; null: it has no seed.';
+comment on column pay.erasures.is_done is 'Whether nothing is left to erase.';
+comment on column pay.erasures.erased_at is 'The time of the request, by the clock of the database.';
+
 create type pay_internal.document as (
   requests jsonb,
   records jsonb,
@@ -468,7 +502,7 @@ comment on column pay_internal.document.requests is
 comment on column pay_internal.document.records is
   '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, exception, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the response to store under the idempotency key of the operation, or null.';
 comment on column pay_internal.document.expects is
-  '{n, id, sequence}: the payment or transfer that the change is based on.';
+  '{n, id, sequence, is_erased}: the payment or transfer that the change is based on. is_erased: mostly absent, which is false.';
 comment on column pay_internal.document.faults is
   '{n, id}: the declared fault that has decided the change.';
 comment on column pay_internal.document.reports is

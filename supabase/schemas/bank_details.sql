@@ -220,6 +220,21 @@ end $$;
 
 -- Deletes the bank details of a payment with its refunds, or of a transfer, and the bytes of the
 -- files that have them. The bank has these files, because all orders in question have results.
+create or replace function pay_internal.delete_bank_details(p_environment_id text, p_id text)
+returns void language plpgsql volatile as $$
+declare
+  v_owner_ids constant text[] := p_id || array(
+    select r.id from pay.refunds r
+    where r.environment_id = p_environment_id and r.payment_id = p_id);
+begin
+  perform pay_internal.forget_bank_details(p_environment_id, v_owner_ids);
+  update pay.bank_exports x set key_id = null, sealed = null
+  from pay.bank_orders b
+  where b.environment_id = p_environment_id and b.owner_id = any (v_owner_ids)
+    and x.environment_id = p_environment_id and x.id = b.export_id;
+end $$;
+
+-- The same by a request.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one, with its response
 -- Outcomes: those of admission.sql, and
 --           ok
@@ -232,7 +247,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
-  v_owner_ids text[];
 begin
   if v_access.outcome = 'ok' then
     perform from pay.payments p
@@ -251,14 +265,7 @@ begin
     perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  v_owner_ids := p_id || array(
-    select r.id from pay.refunds r
-    where r.environment_id = v_access.environment_id and r.payment_id = p_id);
-  perform pay_internal.forget_bank_details(v_access.environment_id, v_owner_ids);
-  update pay.bank_exports x set key_id = null, sealed = null
-  from pay.bank_orders b
-  where b.environment_id = v_access.environment_id and b.owner_id = any (v_owner_ids)
-    and x.environment_id = v_access.environment_id and x.id = b.export_id;
+  perform pay_internal.delete_bank_details(v_access.environment_id, p_id);
   return v_access;
 end $$;
 grant execute on function pay.delete_bank_details(text, text) to pay_api;

@@ -36,8 +36,8 @@
 -- is then another, the change is stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. p_expects:
--- [{n, id, sequence}]. A change whose
--- resource is at another sequence is stale. If the list has several changes of one resource, the
+-- [{n, id, sequence, is_erased}]. A change whose resource is at another sequence is stale, and one
+-- that was decided with personal data that are erased. If the list has several changes of one resource, the
 -- first is committed and the others are stale.
 create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
 returns pay.admission[] language plpgsql volatile as $$
@@ -47,9 +47,10 @@ begin
   for v_n in
     with
     requested as materialized (
-      select e.n, e.id, e.sequence, f.environment_id
+      select e.n, e.id, e.sequence, coalesce(e.is_erased, false) as is_erased, f.environment_id
       from unnest(p_found) f
-      join jsonb_to_recordset(p_expects) as e (n integer, id text, sequence integer) on e.n = f.n
+      join jsonb_to_recordset(p_expects)
+        as e (n integer, id text, sequence integer, is_erased boolean) on e.n = f.n
       where f.outcome = 'ok'
     ),
     payment as materialized (
@@ -57,6 +58,7 @@ begin
       from requested a
       join pay.payments p
         on p.environment_id = a.environment_id and p.id = a.id and p.sequence = a.sequence
+        and p.is_erased = a.is_erased
       order by p.environment_id, p.id
       for update of p
     ),
@@ -163,7 +165,7 @@ begin
   end if;
   v_found := pay_internal.claim(
     v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
-      v_document.payments, v_document.transfers));
+      v_document.payments, v_document.transfers), v_document.expects);
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.

@@ -126,7 +126,7 @@ end $$;
 create or replace function pay_internal.broadcast_payment()
 returns trigger language plpgsql volatile as $$
 begin
-  if exists (
+  if current_setting('pay.erasing', true) is distinct from 'on' and exists (
     select from pay.environments e where e.id = new.environment_id and e.public_id = tg_argv[0]
   ) then
     call payments.broadcast('payments:' || new.customer_id, jsonb_build_object(

@@ -78,10 +78,13 @@ end $$;
 -- Claims the idempotency keys of the requests that are still "ok", with the responses to store, and
 -- counts all requests. If another request has the key already, the outcome is that of the stored
 -- response. The same holds for a request that was refused before (except unauthorized, resetting
--- and forbidden), because a replay comes before these refusals. p_subjects: the rows of payments or
--- transfers, as pay.commit takes them. The response to a request without a body is its row's.
+-- and forbidden), because a replay comes before these refusals.
+-- p_subjects  the rows of payments or transfers, as pay.commit takes them. The response to a
+--             request without a body is its row's
+-- p_expects   {n, id}: the payment, transfer or instrument of a request that writes no such row
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null
+  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null,
+  p_expects jsonb default null
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -93,14 +96,16 @@ begin
   with
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
-      r.fingerprint, r.request_line, r.status, r.body, s.id as subject_id, s.sequence
+      r.fingerprint, r.request_line, r.status, r.body, coalesce(s.id, x.id) as subject_id,
+      case when r.body is null then s.sequence end as sequence
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
       status smallint, body text
     ) on r.n = f.n
     left join jsonb_to_recordset(p_subjects) as s (n integer, id text, sequence integer)
-      on s.n = r.n and r.body is null
+      on s.n = r.n
+    left join jsonb_to_recordset(p_expects) as x (n integer, id text) on x.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -137,11 +142,15 @@ begin
   return p_found;
 end $$;
 
--- Claims the idempotency key of a single request that writes, and counts the request.
-create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
-returns pay.admission language plpgsql volatile as $$
+-- Claims the idempotency key of a single request that writes, and counts the request. p_subject_id:
+-- the payment, transfer or instrument of the request; null: none.
+create or replace function pay_internal.claim_one(
+  p_request text, p_access pay.admission, p_subject_id text default null
+) returns pay.admission language plpgsql volatile as $$
 declare
-  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access]);
+  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access], null,
+    case when p_subject_id is not null
+      then jsonb_build_array(jsonb_build_object('n', 1, 'id', p_subject_id)) end);
 begin
   return v_found[1];
 end $$;

@@ -436,7 +436,7 @@ begin
     where t.environment_id = v_access.environment_id and t.id = p_id for update;
     if not found then v_access.outcome := 'not_found'; end if;
   end if;
-  v_access := pay_internal.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access, v_instrument.id);
   if v_access.outcome = 'ok' and v_instrument.status in ('pending', 'failed') then
     v_access.outcome := v_instrument.status;
     perform pay_internal.release_key(p_request, v_access);

@@ -322,7 +322,7 @@ where case
     when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
-        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
+        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end

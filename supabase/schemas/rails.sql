@@ -10,3 +10,8 @@ as $$ select p_method_kind in ('card') $$;
 create or replace function pay_internal.rail_collects(p_method_kind text)
 returns boolean language sql immutable parallel safe
 as $$ select p_method_kind in ('sepa') $$;
+
+-- Whether banks move the money, so a payment can have bank details.
+create or replace function pay_internal.rail_is_by_bank(p_method_kind text)
+returns boolean language sql immutable parallel safe
+as $$ select p_method_kind in ('sepa', 'swift') $$;

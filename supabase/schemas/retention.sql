@@ -12,6 +12,7 @@
 --           details have a retention of their own (bank_details.sql).
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
+-- It also finishes the erasures of customers that a request has begun (erasure.sql).
 -- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
 -- rate counters.
 
@@ -37,7 +38,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines'
+    'sandbox_settings', 'transcript_lines', 'erasures'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -153,6 +154,7 @@ begin
     when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
       + pay_internal.purge_requests(p_environment_id, p_at, p_batch)
+      + pay_internal.continue_erasures(p_environment_id)
     when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
     when 'storage' then pay_internal.note_storage()
   end;

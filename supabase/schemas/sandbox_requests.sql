@@ -91,14 +91,16 @@ begin
       response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at, case when not k.is_full then r.request_body end,
-      case when not k.is_full then r.response_body end
+      coalesce(r.source, 'program'), r.at, case when not k.is_full then x.request end,
+      case when not k.is_full then x.answer end
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
       request_body text, response_body text
     )
     join known k on k.k = r.k
+    cross join lateral pay_internal.without_erased(
+      k.environment_id, r.at, null, r.request_body, r.response_body) x
     on conflict on constraint requests_pkey do nothing;
   end if;
 end $$;

@@ -136,7 +136,10 @@ begin
         and (e.moving in ('sealed', 'arriving') or e.stored_gb >= p_storage_gb));
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
-    values (v_environment, p_n, p_line)
+    select v_environment, p_n, coalesce(pay_internal.transcript_line(p_n, x.request, x.answer),
+      p_line)
+    from pay_internal.without_erased(v_environment, null, p_n,
+      p_line::json ->> 'request', p_line::json ->> 'answer') x
     on conflict on constraint transcript_lines_pkey do nothing;
   end if;
 end $$;

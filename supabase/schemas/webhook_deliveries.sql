@@ -82,7 +82,8 @@ begin
     response, response_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
     d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
-    r.response, coalesce(r.response_truncated, false), pay_internal.server_time()
+    a.response, a.response is not null and r.response_truncated is true,
+    pay_internal.server_time()
   from jsonb_to_recordset(p_entries) as r (
     environment_id text, id text, attempt integer, url text, headers text, response text,
     response_truncated boolean
@@ -91,6 +92,10 @@ begin
     on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
   join pay.environments e
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
+  cross join lateral (
+    -- A receiver can repeat what it got before an erasure.
+    select case when not pay_internal.is_just_erased(d) then r.response end as response offset 0
+  ) a
   order by d.environment_id, d.id
   on conflict on constraint attempt_log_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,

@@ -203,6 +203,14 @@ begin
     ) then
       v_access.outcome := 'not_found';
     end if;
+    -- Waits for an erasure, which does not see the event, or makes it wait.
+    if exists (
+      select from pay.payments p
+      where p.environment_id = v_access.environment_id and p.id = v_trigger.subject_id
+        and p.is_erased for share
+    ) then
+      v_trigger.body := pay_internal.without_persons(v_trigger.body);
+    end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then

@@ -82,6 +82,7 @@ const CALLS: Record<string, EntryCall> = {
       "times":1}', 100)`,
     "pay.delete_fault($1, 'flt_1')",
     "pay.end_instrument($1, 'ins_1')",
+    "pay.erase_customer($1, 'u1', null)",
     `pay.delete_bank_details($1, 'pay_${"0".repeat(26)}')`,
     "pay.redeliver($1, 'whd_1', '{}')",
     `pay.begin_trigger($1, '${TRIGGER}')`,

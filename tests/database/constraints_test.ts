@@ -109,6 +109,7 @@ const VIOLATIONS: Violation[] = [
   ["sandbox_settings_transcript_bytes_not_negative", { transcript_bytes: -1 }],
   ["attempt_log_slot_in_range", { slot: 5 }],
   ["transcript_lines_n_positive", { n: 0 }],
+  ["erasures_person_length", { person: "\\x00" }],
   ["sandbox_storage_bytes_not_negative", { day: "2026-01-02", bytes: -1 }],
   ["environments_one_live_per_account", { id: ELSEWHERE, public_id: ELSEWHERE, livemode: true }],
   ["api_keys_environment_fkey", { id: newId("key_"), environment_id: ELSEWHERE }],

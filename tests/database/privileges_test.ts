@@ -29,6 +29,7 @@ const ENTRY_FUNCTIONS = [
   "end_instrument",
   "end_sandbox",
   "end_trigger",
+  "erase_customer",
   "find_bank_orders",
   "find_bank_references",
   "find_failing_endpoints",

@@ -55,6 +55,8 @@ const CALLS: Readonly<
   listInstruments: (c, { query }) => c.instruments.list(query),
   getInstrument: (c, { id }) => c.instruments.retrieve(id),
   endInstrument: (c, { id }) => c.instruments.end(id),
+  eraseCustomer: (c, { id }) => c.customers.erase(id),
+  eraseCustomerByEmail: (c) => c.customers.eraseByEmail("nobody@example.com"),
   listLedgerEntries: (c, { query }) => c.ledgerEntries.list(query),
   getBalance: (c) => c.balance.retrieve(),
   createWebhookEndpoint: (c, { input }) => c.webhookEndpoints.create(input),

@@ -100,7 +100,8 @@ serviceCase("Idempotency-Key on every operation that changes something", async (
       continue;
     }
     const key = request.key ?? `${request.operation}-${request.name}`;
-    const hash = fingerprint(method, own_path, (body ?? {}) as never);
+    const whole_path = request.query ? `${own_path}?${request.query}` : own_path;
+    const hash = fingerprint(method, whole_path, (body ?? {}) as never);
     const send = (address = path, idempotency_key = key) =>
       service.call(method, address, { body, idempotency_key, unchecked: true });
     const content = async () => {

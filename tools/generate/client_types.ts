@@ -10,6 +10,7 @@ import * as words from "../../shared/core/vocabulary.ts";
 import * as keys from "../../shared/schema/api_key.ts";
 import * as bank from "../../shared/schema/bank_account.ts";
 import { DeletedBankDetails } from "../../shared/schema/bank_details.ts";
+import { ErasedCustomer } from "../../shared/schema/customer.ts";
 import * as clock from "../../shared/schema/clock.ts";
 import * as dispute from "../../shared/schema/dispute.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
@@ -178,6 +179,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   }],
   ["Refund", refund.Refund],
   ["DeletedBankDetails", DeletedBankDetails],
+  ["ErasedCustomer", ErasedCustomer],
   ["DisputeEvidence", dispute.DisputeEvidence],
   ["Dispute", dispute.Dispute],
   ["SubmitEvidenceInput", dispute.SubmitEvidenceBody],

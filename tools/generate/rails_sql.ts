@@ -19,6 +19,12 @@ ${
       "Whether payments are collected under mandates.",
       (rail) => rail.collects,
     )
+  }${
+    predicate(
+      "is_by_bank",
+      "Whether banks move the money, so a payment can have bank details.",
+      (rail) => rail.bank !== null,
+    )
   }`;
 }
 

@@ -61,7 +61,9 @@ export function sampleCall(
 ): SampleCall {
   const [request] = Object.values(operations[mainOperation(operation_id)]?.requests ?? {});
   const id = idInPath(path, operations);
-  const own_path = path.replace(/\{(id|key)\}/, id ?? "");
+  const own_path = path.replace(/\{(id|key|customer)\}/, id ?? "");
+  const [required] = parameters.filter(({ required, in: place }) => required && place === "query");
+  const query = required ? `?${required.name}=${encodeURIComponent(String(required.example))}` : "";
   const is_list = parameters.some(({ $ref }) => $ref === "#/components/parameters/Limit");
   const secret = security === undefined
     ? KEY_VARIABLE
@@ -71,7 +73,7 @@ export function sampleCall(
   return {
     operation_id,
     method,
-    path: is_list ? `${own_path}?limit=1` : own_path,
+    path: own_path + (is_list ? "?limit=1" : query),
     base_url,
     body: request?.value ?? null,
     id,
@@ -84,6 +86,9 @@ export function sampleCall(
 function idInPath(path: string, operations: Examples["operations"]): string | null {
   if (path.includes("{key}")) {
     return Object.values(operations["getIdempotencyKey"]!.responses!)[0]!.value["key"] as string;
+  }
+  if (path.includes("{customer}")) {
+    return Object.values(operations["eraseCustomer"]!.responses!)[0]!.value["id"] as string;
   }
   const kind = pathKind(path);
   if (kind === null) return null;

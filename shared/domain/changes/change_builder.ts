@@ -335,8 +335,11 @@ export function movementRow(
   };
 }
 
-function standingOf({ id, sequence }: Subject): Change["expects"] {
-  return { id, sequence };
+function standingOf(subject: Subject): Change["expects"] {
+  const { id, sequence } = subject;
+  // Only an erasure writes a name of null (pay_internal.erased_person).
+  const is_erased = subject.object === "payment" && subject.customer?.name === null;
+  return { id, sequence, ...(is_erased && { is_erased }) };
 }
 
 function paymentRow(payment: Payment, body: string, is_new: boolean): PaymentRow {

@@ -37,11 +37,10 @@ export function rowsOf(
     return movements.length === 0 ? null : { ...NO_ROWS, ledger: [...movements] };
   }
   const { response: _, ...rows } = change.finish({ status: 200, body: "" });
-  const { id, sequence } = rows.expects!;
   return {
     ...rows,
     ledger: [...rows.ledger, ...movements],
-    expects: { id, sequence, ...expected },
+    expects: { ...rows.expects!, ...expected },
   };
 }
 

@@ -17,7 +17,7 @@ export interface CatalogueRequest {
   query?: string;
   /** Name of the saved id that goes into the path. */
   of?: string;
-  /** The idempotency key of the request, or for a GET the one in its path. */
+  /** The idempotency key of the request, or without a body the one or the customer in its path. */
   key?: string;
   /** Saves the id of the response, or of the first item of a list. */
   save?: string;
@@ -165,6 +165,11 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
   }),
   request("getInstrument", "instrument", "An instrument", { of: "instrument" }),
   request("endInstrument", "ended", "End an instrument", { of: "instrument" }),
+  // Without payments, so that the replays of other requests stay.
+  request("eraseCustomer", "nobody", "No payment has this customer", { key: "customer-8" }),
+  request("eraseCustomerByEmail", "nobody", "No payment has this address", {
+    query: "email=nobody%40example.com",
+  }),
   request("getPayment", "payment", "A completed payment", { of: "payment" }),
   request("listPayments", "page", "A page of one", { query: one }),
   request("cancelPayment", "cancelled", "Cancel a pending payment", { of: "pending" }),

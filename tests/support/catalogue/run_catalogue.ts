@@ -16,7 +16,7 @@ interface FilledRequest {
   own_path: string;
   /** The other paths of the operation. */
   aliases: readonly string[];
-  /** The id or the idempotency key in the path. */
+  /** The id, the idempotency key or the customer in the path. */
   id: string | null;
   body: Record<string, unknown> | undefined;
   /** The body and the idempotency key, for `service.call`. */
@@ -40,9 +40,9 @@ export function fill(
 ): FilledRequest {
   const address = ADDRESSES.find(({ id }) => id === operation)!;
   const value = (name: string) => saved.get(name) ?? `whd_${"0".repeat(26)}`;
-  const has_key = of === undefined && address.path.includes("{key}");
+  const has_key = of === undefined && /\{(key|customer)\}/.test(address.path);
   const id = of !== undefined ? value(of) : has_key ? key! : null;
-  const pathOf = (template: string) => template.replace(/\{(id|key)\}/, () => id ?? "");
+  const pathOf = (template: string) => template.replace(/\{(id|key|customer)\}/, () => id ?? "");
   const sent = body && Object.fromEntries(
     Object.entries(body).map(([name, it]) => [
       name,

@@ -27,6 +27,8 @@ const OWN_ROUTES: ListedRoute[] = [
   ["GET", "/api-v1-payments/v1/instruments", "payments:read"],
   ["GET", "/api-v1-payments/v1/instruments/:ins", "payments:read"],
   ["DELETE", "/api-v1-payments/v1/instruments/:ins", "instruments:write"],
+  ["DELETE", "/api-v1-payments/v1/customers/:cus", "customers:erase"],
+  ["DELETE", "/api-v1-payments/v1/customers", "customers:erase"],
   ["GET", "/api-v1-payments/v1/refunds", "payments:read"],
   ["GET", "/api-v1-payments/v1/refunds/:re", "payments:read"],
   ["GET", "/api-v1-payments/v1/disputes", "payments:read"],
@@ -97,6 +99,7 @@ export const SCOPES = [
   "refunds:write",
   "instruments:use",
   "instruments:write",
+  "customers:erase",
   "transfers:read",
   "transfers:write",
   "webhooks:read",
@@ -116,7 +119,8 @@ export function mutatingRoutes(): ListedRoute[] {
 export function bodyOf(method: string, path: string): Record<string, unknown> {
   const form = path.replace(/:\w+/, "{id}");
   const address = ADDRESSES.find((address) =>
-    address.operation.method === method && address.path.replace("{key}", "{id}") === form
+    address.operation.method === method &&
+    address.path.replace(/\{(key|customer)\}/, "{id}") === form
   )!;
   const main = ADDRESSES.find(({ operation }) => operation === address.operation)!;
   const request = CATALOGUE.find(({ operation, body }) => operation === main.id && body);

@@ -85,6 +85,13 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     times_left: 1,
   },
   transcript_lines: { n: 1, line: "{}" },
+  erasures: {
+    person: "\\x" + "00".repeat(32),
+    after_id: "",
+    until_id: "",
+    is_done: true,
+    erased_at: "2026-01-01",
+  },
   sandbox_storage: { day: "2026-01-01", account: "account", bytes: 1 },
   instruments: {
     id: "ins_1",

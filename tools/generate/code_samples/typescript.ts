@@ -19,6 +19,7 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   listInstruments: "instruments.list",
   getInstrument: "instruments.retrieve",
   endInstrument: "instruments.end",
+  eraseCustomer: "customers.erase",
   listLedgerEntries: "ledgerEntries.list",
   getBalance: "balance.retrieve",
   listDisputes: "disputes.list",

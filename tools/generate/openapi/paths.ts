@@ -4,7 +4,13 @@ import { idPattern } from "../../../shared/core/ids.ts";
 import { METRICS_TYPE } from "../../../shared/http/internal_routes.ts";
 import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
 import { pathKind } from "../../../shared/http/path_id.ts";
-import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../../shared/schema/limits.ts";
+import {
+  DEFAULT_PAGE,
+  MAX_CUSTOMER_ID,
+  MAX_IDEMPOTENCY_KEY,
+  MAX_PAGE,
+} from "../../../shared/schema/limits.ts";
+import { memberOf } from "../../../shared/schema/requirement.ts";
 import { EmptyBody } from "../../../shared/schema/empty.ts";
 import { DispatcherAwake, Health, Purged } from "../../../shared/schema/service.ts";
 import { errorRefs, errorResponses } from "./errors.ts";
@@ -83,12 +89,20 @@ function withParameters(list: readonly Json[]): Json {
 function parameters(operation: Route, path: string): Json[] {
   const query = Object.entries(queryProperties(operation.query)).map(([name, property]) => {
     if (name === "limit") return { $ref: "#/components/parameters/Limit" };
-    const { description, ...schema } = property;
-    return { name, in: "query", description, schema };
+    const { description, example, ...schema } = property;
+    const is_required = !memberOf(operation.query, name)!.safeParse(undefined).success;
+    return {
+      name,
+      in: "query",
+      description,
+      schema,
+      ...(is_required && { required: true, example }),
+    };
   });
   return [
     ...(path.includes("{id}") ? [idParameter(path)] : []),
     ...(path.includes("{key}") ? [KEY_PARAMETER] : []),
+    ...(path.includes("{customer}") ? [CUSTOMER_PARAMETER] : []),
     ...query,
     ...(operation.method === "GET"
       ? []
@@ -103,6 +117,15 @@ const KEY_PARAMETER: Json = {
   required: true,
   description: "The idempotency key, percent-encoded",
   schema: { type: "string", minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+};
+
+/** The merchant's own id of a customer in a path. */
+const CUSTOMER_PARAMETER: Json = {
+  name: "customer",
+  in: "path",
+  required: true,
+  description: "Your own id of the customer, percent-encoded",
+  schema: { type: "string", minLength: 1, maxLength: MAX_CUSTOMER_ID },
 };
 
 function idParameter(path: string): Json {
