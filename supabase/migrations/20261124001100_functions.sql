@@ -1007,13 +1007,26 @@ begin
     and not starts_with(d.owner_id, 'pay_');
 end $$;
 
+create or replace function pay_internal.delete_bank_details(p_environment_id text, p_id text)
+returns void language plpgsql volatile as $$
+declare
+  v_owner_ids constant text[] := p_id || array(
+    select r.id from pay.refunds r
+    where r.environment_id = p_environment_id and r.payment_id = p_id);
+begin
+  perform pay_internal.forget_bank_details(p_environment_id, v_owner_ids);
+  update pay.bank_exports x set key_id = null, sealed = null
+  from pay.bank_orders b
+  where b.environment_id = p_environment_id and b.owner_id = any (v_owner_ids)
+    and x.environment_id = p_environment_id and x.id = b.export_id;
+end $$;
+
 create or replace function pay.delete_bank_details(p_request text, p_id text)
 returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
-  v_owner_ids text[];
 begin
   if v_access.outcome = 'ok' then
     perform from pay.payments p
@@ -1032,14 +1045,7 @@ begin
     perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  v_owner_ids := p_id || array(
-    select r.id from pay.refunds r
-    where r.environment_id = v_access.environment_id and r.payment_id = p_id);
-  perform pay_internal.forget_bank_details(v_access.environment_id, v_owner_ids);
-  update pay.bank_exports x set key_id = null, sealed = null
-  from pay.bank_orders b
-  where b.environment_id = v_access.environment_id and b.owner_id = any (v_owner_ids)
-    and x.environment_id = v_access.environment_id and x.id = b.export_id;
+  perform pay_internal.delete_bank_details(v_access.environment_id, p_id);
   return v_access;
 end $$;
 grant execute on function pay.delete_bank_details(text, text) to pay_api;
@@ -2657,9 +2663,10 @@ begin
   for v_n in
     with
     requested as materialized (
-      select e.n, e.id, e.sequence, f.environment_id
+      select e.n, e.id, e.sequence, coalesce(e.is_erased, false) as is_erased, f.environment_id
       from unnest(p_found) f
-      join jsonb_to_recordset(p_expects) as e (n integer, id text, sequence integer) on e.n = f.n
+      join jsonb_to_recordset(p_expects)
+        as e (n integer, id text, sequence integer, is_erased boolean) on e.n = f.n
       where f.outcome = 'ok'
     ),
     payment as materialized (
@@ -2667,6 +2674,7 @@ begin
       from requested a
       join pay.payments p
         on p.environment_id = a.environment_id and p.id = a.id and p.sequence = a.sequence
+        and p.is_erased = a.is_erased
       order by p.environment_id, p.id
       for update of p
     ),
@@ -2763,7 +2771,7 @@ begin
   end if;
   v_found := pay_internal.claim(
     v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
-      v_document.payments, v_document.transfers));
+      v_document.payments, v_document.transfers), v_document.expects);
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
@@ -2875,6 +2883,529 @@ begin
   );
 end $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;
+
+create or replace function pay_internal.erased_at_once()
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
+
+create or replace function pay_internal.erased_bytes()
+returns integer language sql immutable parallel safe as $$ select 8388608 $$;
+
+create or replace function pay_internal.erasure_rows()
+returns integer language sql immutable parallel safe as $$ select 5000 $$;
+
+create or replace function pay_internal.erasure_lag()
+returns interval language sql immutable parallel safe as $$ select interval '10 minutes' $$;
+
+create or replace function pay_internal.person_of(p_environment_id text, p_id text, p_email text)
+returns bytea language plpgsql stable parallel safe as $$
+begin
+  return sha256(convert_to(
+    p_environment_id || coalesce(' id ' || p_id, ' email ' || p_email), 'UTF8'));
+end $$;
+
+create or replace function pay_internal.erased_person(p_person json)
+returns text language plpgsql immutable parallel safe as $$
+begin
+  return '{' || coalesce('"id":' || (p_person -> 'id')::text || ',', '')
+    || '"email":null,"name":null}';
+end $$;
+
+create or replace function pay_internal.inner_json(p_text text)
+returns json language plpgsql immutable parallel safe as $$
+begin
+  return (('"' || p_text || '"')::json #>> '{}')::json;
+exception when invalid_text_representation then
+  return null;
+end $$;
+
+create or replace function pay_internal.persons_in(p_text text)
+returns table (object text, person json) language plpgsql immutable parallel safe as $$
+begin
+  return query
+  select m[1], m[1]::json
+  from regexp_matches(p_text,
+    '[{,]"(?:customer|payer)":(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})', 'g') m
+  union all
+  select m[1], pay_internal.inner_json(m[1])
+  from regexp_matches(p_text,
+    '[{,]\\"(?:customer|payer)\\":(\{(?:[^{}"\\]|\\"(?:[^"\\]|\\\\(?:\\"|\\\\|[^"\\]))*\\")*\})',
+    'g') m
+  where strpos(p_text, '\"customer\"') > 0 or strpos(p_text, '\"payer\"') > 0;
+end $$;
+
+create or replace function pay_internal.without_person(
+  p_environment_id text, p_text text, p_person bytea
+) returns text language plpgsql stable as $$
+declare
+  v_found record;
+  v_erased text;
+  v_text text := p_text;
+begin
+  for v_found in select * from pay_internal.persons_in(p_text) loop
+    continue when v_found.person is null or p_person is not null and p_person <> pay_internal.person_of(
+      p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
+    v_erased := pay_internal.erased_person(v_found.person);
+    if v_found.object like '{\\"%' then
+      v_erased := btrim(to_json(v_erased)::text, '"');
+    end if;
+    v_text := replace(v_text, '":' || v_found.object, '":' || v_erased);
+  end loop;
+  return v_text;
+end $$;
+
+create or replace function pay_internal.without_persons(p_text text)
+returns text language plpgsql stable as $$
+begin
+  return pay_internal.without_person(null, p_text, null);
+end $$;
+
+create or replace function pay_internal.find_erasable(inout p_erasure pay.erasures, out ids text[])
+language plpgsql volatile as $$
+declare
+  v_most constant integer := pay_internal.erased_at_once();
+  v_read text[];
+  v_found text[];
+begin
+  -- Both in the order of an index, so that the planner uses it with any statistics.
+  if p_erasure.at_sequence is not null then
+    v_found := array[p_erasure.after_id];
+  elsif p_erasure.customer_id is not null then
+    select array_agg(r.id order by r.id),
+      array_agg(r.id order by r.id) filter (where not r.is_erased)
+    into v_read, v_found
+    from (
+      select p.id, p.is_erased from pay.payments p
+      where p.customer_id = any (array[p_erasure.customer_id]) and p.customer_id is not null
+        and p.environment_id = p_erasure.environment_id
+        and p.id > p_erasure.after_id and p.id <= p_erasure.until_id
+      order by p.customer_id, p.environment_id, p.id limit pay_internal.erasure_rows()
+    ) r;
+  else
+    select array_agg(r.id order by r.id), array_agg(r.id order by r.id) filter (
+      where not r.is_erased and r.customer_id is null
+        and pay_internal.person_of(p_erasure.environment_id, null,
+          r.body::json #>> '{customer,email}') = p_erasure.person)
+    into v_read, v_found
+    from (
+      select p.id, p.is_erased, p.customer_id, p.body from pay.payments p
+      where p.environment_id = any (array[p_erasure.environment_id])
+        and p.id > p_erasure.after_id and p.id <= p_erasure.until_id
+      order by p.environment_id, p.id limit pay_internal.erasure_rows()
+    ) r;
+  end if;
+  ids := array(
+    select p.id from pay.payments p
+    where p.environment_id = p_erasure.environment_id and p.id = any (v_found[:v_most])
+      and (not p.is_erased or p_erasure.at_sequence is not null)
+    order by p.id for update);
+  p_erasure.is_done := p_erasure.at_sequence is null and coalesce(cardinality(v_found), 0) <= v_most
+    and coalesce(cardinality(v_read), 0) < pay_internal.erasure_rows();
+  p_erasure.after_id := case when cardinality(v_found) > v_most then v_found[v_most]
+    else coalesce(v_read[cardinality(v_read)], p_erasure.after_id) end;
+end $$;
+
+create or replace function pay_internal.open_of_person(
+  p_environment_id text, p_customer_id text, p_person bytea, p_ids text[]
+) returns json language plpgsql stable as $$
+declare
+  v_open constant text[] := array['pending', 'requires_action', 'processing', 'authorized'];
+begin
+  return (
+    with known as (
+      (select p.* from pay.payments p
+       where p.environment_id = p_environment_id and p.id = any (p_ids))
+      union all
+      (select p.* from pay.payments p
+       where p.customer_id = any (array[p_customer_id]) and p.customer_id is not null
+         and p.environment_id = p_environment_id
+       order by p.customer_id desc, p.environment_id desc, p.id desc
+       limit 2 * pay_internal.erasure_rows())
+      union all
+      select p.* from unnest(v_open) o (status)
+      cross join lateral (
+        select p.* from pay.payments p
+        where p.status = o.status and p.status <> 'completed'
+          and p.environment_id = p_environment_id
+        order by p.status desc, p.environment_id desc, p.id desc
+        limit pay_internal.erasure_rows()
+      ) p
+      where p_customer_id is null and p.customer_id is null
+        and pay_internal.person_of(p_environment_id, null, p.body::json #>> '{customer,email}')
+          = p_person
+    )
+    select row_to_json(t) from (
+      select k.id, k.status from known k where k.status = any (v_open)
+      union all
+      select r.id, r.status from known k
+      join pay.refunds r on r.payment_id = k.id and r.environment_id = p_environment_id
+      where k.amount_refunding > 0 and r.status = 'pending'
+      union all
+      select d.id, d.status from known k
+      join pay.disputes d on d.payment_id = k.id and d.environment_id = p_environment_id
+      where d.status in ('needs_response', 'under_review')
+      limit 1
+    ) t
+  );
+end $$;
+
+create or replace function pay_internal.erase_payment(
+  p_environment_id text, p_id text, p_from integer, inout p_bytes integer, out at_sequence integer
+) language plpgsql volatile as $$
+declare
+  v_payment pay.payments;
+  v_text text;
+  v_event record;
+begin
+  select * into v_payment from pay.payments p
+  where p.environment_id = p_environment_id and p.id = p_id;
+  v_text := v_payment.body;
+  if p_from is null then
+    update pay.payments p set body = pay_internal.without_persons(v_text), is_erased = true
+    where p.environment_id = p_environment_id and p.id = p_id;
+    -- Events of triggers.
+    update pay.events v set body = pay_internal.without_persons(v.body)
+    where v.environment_id = p_environment_id and v.subject_id = p_id and v.sequence is null
+      and v.body is not null;
+    if pay_internal.rail_is_by_bank(v_payment.method_kind)
+      and pay_internal.bank_details_need(p_environment_id, p_id) is null
+    then
+      perform pay_internal.delete_bank_details(p_environment_id, p_id);
+    end if;
+  end if;
+  for v_event in
+    select v.id, v.sequence, v.before from pay.events v
+    where v.environment_id = p_environment_id and v.subject_id = p_id
+      and v.sequence <= coalesce(p_from, v_payment.sequence) and v.before is not null
+    order by v.environment_id desc, v.subject_id desc, v.sequence desc
+  loop
+    v_text := pay_internal.undo_splices(v_text, v_event.before);
+    p_bytes := p_bytes - octet_length(v_text);
+    if p_bytes < 0 then
+      -- The next call begins with this text.
+      at_sequence := v_event.sequence;
+    end if;
+    update pay.events v
+    set before = array['0,0,' || case when at_sequence is null
+      then pay_internal.without_persons(v_text) else v_text end]
+    where v.environment_id = p_environment_id and v.id = v_event.id;
+    exit when at_sequence is not null;
+  end loop;
+end $$;
+
+create or replace function pay_internal.erase_responses(p_environment_id text, p_ids text[])
+returns void language plpgsql volatile as $$
+begin
+  with stored as materialized (
+    select k.api_key_id, k.key from pay.idempotency_keys k
+    where k.subject_id = any (p_ids) and k.environment_id = p_environment_id
+      and k.body is not null and k.subject_id is not null and k.body <> ''
+    order by k.api_key_id, k.key for update
+  )
+  update pay.idempotency_keys k set body = pay_internal.without_persons(k.body)
+  from stored s
+  where k.environment_id = p_environment_id and k.api_key_id = s.api_key_id and k.key = s.key;
+  with answered as materialized (
+    select x.delivery_id, x.slot
+    from pay.webhook_deliveries d
+    join pay.attempt_log x on x.environment_id = d.environment_id and x.delivery_id = d.id
+    where d.subject_id = any (p_ids) and d.environment_id = p_environment_id
+      and x.response is not null
+    order by x.delivery_id, x.slot for update of x
+  )
+  update pay.attempt_log x set response = null, response_truncated = false
+  from answered a
+  where x.environment_id = p_environment_id and x.delivery_id = a.delivery_id and x.slot = a.slot;
+end $$;
+
+create or replace function pay_internal.erase_instruments(
+  p_caller pay_internal.caller, p_customer_id text, p_person bytea, p_mandates text[],
+  p_at timestamptz, p_request_id text, p_idempotency_key text,
+  out ids text[], out deliveries bigint
+) language plpgsql volatile as $$
+declare
+  v_instrument record;
+begin
+  ids := '{}';
+  deliveries := 0;
+  for v_instrument in
+    select t.id from pay.instruments t
+    where t.environment_id = p_caller.environment_id
+      and (t.customer_id = p_customer_id and t.customer_id is not null
+        or p_customer_id is null and t.customer_id is null
+          and upper(t.mandate_id) = any (p_mandates) and t.mandate_id is not null
+          and pay_internal.person_of(t.environment_id, null, t.email) = p_person)
+      and (t.status = 'active' or coalesce(t.email, t.name) is not null)
+    order by t.id limit pay_internal.erased_at_once() for update
+  loop
+    ids := ids || v_instrument.id;
+    update pay.instruments t set email = null, name = null
+    where t.environment_id = p_caller.environment_id and t.id = v_instrument.id;
+    update pay.events v set object = pay_internal.without_persons(v.object)
+    where v.environment_id = p_caller.environment_id and v.subject_id = v_instrument.id
+      and v.object is not null;
+    deliveries := deliveries + pay_internal.end_instrument(
+      p_caller, v_instrument.id, 'erased', p_at, p_request_id, p_idempotency_key);
+  end loop;
+end $$;
+
+create or replace function pay_internal.exchange_without(
+  p_environment_id text, p_customer_id text, p_person bytea, inout request text, inout answer text
+) language plpgsql stable as $$
+declare
+  v_answer constant text := pay_internal.without_person(p_environment_id, answer, p_person);
+begin
+  request := pay_internal.without_person(p_environment_id, request, case
+    when v_answer is not distinct from answer and not exists (
+      select from pay.instruments t
+      where t.environment_id = p_environment_id and t.customer_id = p_customer_id
+        and t.id = substring(request from '"instrument":"(ins_[0-9a-z]{26})"')
+    ) then p_person end);
+  answer := case when v_answer <> answer and strpos(answer, ',"exchanges":[') > 0
+    then regexp_replace(v_answer,
+      ',"response":\{"text":"(?:[^"\\]|\\.)*","truncated":(?:true|false)\}', ',"response":null', 'g')
+    else v_answer end;
+end $$;
+
+create or replace function pay_internal.transcript_line(p_n bigint, p_request text, p_answer text)
+returns text language sql immutable parallel safe as $$
+  select '{"n":' || p_n || ',"request":' || p_request || ',"answer":' || p_answer || '}'
+$$;
+
+create or replace function pay_internal.erase_logs(
+  p_environment_id text, p_customer_id text, p_email text, p_person bytea
+) returns void language plpgsql volatile as $$
+declare
+  -- JSON within JSON escapes these characters anew.
+  v_known constant text := case when coalesce(p_customer_id, p_email) !~ '["\\[:cntrl:]]'
+    then coalesce(p_customer_id, p_email) else '' end;
+begin
+  update pay.requests r set request_body = x.request, response_body = x.answer
+  from (
+    select o.id, t.request, t.answer from pay.requests o
+    cross join lateral pay_internal.exchange_without(
+      p_environment_id, p_customer_id, p_person, o.request_body, o.response_body) t
+    where o.environment_id = p_environment_id
+      and (strpos(concat(o.request_body, o.response_body), v_known) > 0
+        or strpos(o.request_body, '"instrument":"ins_') > 0)
+    order by o.id for update
+  ) x
+  where r.environment_id = p_environment_id and r.id = x.id;
+  update pay.transcript_lines l
+  set line = pay_internal.transcript_line(x.n, x.request, x.answer)
+  from (
+    select o.n, t.request, t.answer from pay.transcript_lines o
+    cross join lateral pay_internal.exchange_without(p_environment_id, p_customer_id, p_person,
+      o.line::json ->> 'request', o.line::json ->> 'answer') t
+    where o.environment_id = p_environment_id
+      and (strpos(o.line, v_known) > 0 or strpos(o.line, '"instrument":"ins_') > 0)
+  ) x
+  where l.environment_id = p_environment_id and l.n = x.n;
+end $$;
+
+create or replace function pay_internal.without_erased(
+  p_environment_id text, p_at timestamptz, p_n bigint, inout request text, inout answer text
+) language plpgsql stable as $$
+declare
+  v_erasure record;
+begin
+  for v_erasure in
+    select e.customer_id, e.person from pay.erasures e
+    where e.environment_id = p_environment_id
+      and (p_at < e.erased_at + interval '5 seconds' or p_n <= e.run_number)
+  loop
+    select * into request, answer from pay_internal.exchange_without(
+      p_environment_id, v_erasure.customer_id, v_erasure.person, request, answer);
+  end loop;
+end $$;
+
+create or replace function pay_internal.is_just_erased(p_delivery pay.webhook_deliveries)
+returns boolean language plpgsql stable as $$
+begin
+  return exists (
+      select from pay.erasures e where e.environment_id = p_delivery.environment_id)
+    and exists (
+      select from pay.payments p
+      where p.environment_id = p_delivery.environment_id and p.id = p_delivery.subject_id
+        and p.is_erased);
+end $$;
+
+create or replace function pay_internal.erase_batch(
+  p_caller pay_internal.caller, p_ids text[], p_at timestamptz, p_request_id text,
+  p_idempotency_key text, inout p_erasure pay.erasures,
+  out payments integer, out instruments integer, out deliveries bigint
+) language plpgsql volatile as $$
+declare
+  v_environment_id constant text := p_caller.environment_id;
+  v_from integer := p_erasure.at_sequence;
+  v_bytes integer := pay_internal.erased_bytes();
+  v_erased text[] := '{}';
+  v_mandates text[] := '{}';
+  v_id text;
+  v_instruments text[];
+begin
+  perform set_config('pay.erasing', 'on', true);
+  payments := 0;
+  foreach v_id in array p_ids loop
+    select t.p_bytes, t.at_sequence into v_bytes, p_erasure.at_sequence
+    from pay_internal.erase_payment(v_environment_id, v_id, v_from, v_bytes) t;
+    payments := payments + (v_from is null)::integer;
+    v_erased := v_erased || v_id;
+    if p_erasure.at_sequence is not null then
+      p_erasure.after_id := v_id;
+      p_erasure.is_done := false;
+      exit;
+    end if;
+  end loop;
+  if p_erasure.customer_id is null then
+    v_mandates := array(
+      select upper(p.body::json #>> '{method,mandate,id}') from pay.payments p
+      where p.environment_id = v_environment_id and p.id = any (v_erased)
+        and pay_internal.rail_collects(p.method_kind));
+  end if;
+  select t.ids, t.deliveries into v_instruments, deliveries
+  from pay_internal.erase_instruments(p_caller, p_erasure.customer_id, p_erasure.person, v_mandates,
+    p_at, p_request_id, p_idempotency_key) t;
+  instruments := cardinality(v_instruments);
+  p_erasure.is_done := p_erasure.is_done and instruments < pay_internal.erased_at_once();
+  perform pay_internal.erase_responses(v_environment_id, v_erased || v_instruments);
+  perform set_config('pay.erasing', '', true);
+end $$;
+
+create or replace function pay_internal.begin_erasure(
+  p_environment_id text, p_customer_id text, p_person bytea
+) returns pay.erasures language plpgsql volatile as $$
+declare
+  v_erasure pay.erasures;
+begin
+  select * into v_erasure from pay.erasures e
+  where e.environment_id = p_environment_id and e.person = p_person for update;
+  if v_erasure.is_done is not false then
+    v_erasure.after_id := '';
+    v_erasure.at_sequence := null;
+  end if;
+  v_erasure.environment_id := p_environment_id;
+  v_erasure.person := p_person;
+  v_erasure.customer_id := p_customer_id;
+  v_erasure.erased_at := pay_internal.server_time();
+  v_erasure.run_number := (
+    select w.requests from pay.sandbox_settings w
+    where w.environment_id = p_environment_id and w.seed is not null);
+  if p_customer_id is not null then
+    select p.id into v_erasure.until_id from pay.payments p
+    where p.customer_id = any (array[p_customer_id]) and p.customer_id is not null
+      and p.environment_id = p_environment_id
+    order by p.customer_id desc, p.environment_id desc, p.id desc limit 1;
+  else
+    select p.id into v_erasure.until_id from pay.payments p
+    where p.environment_id = any (array[p_environment_id])
+    order by p.environment_id desc, p.id desc limit 1;
+  end if;
+  v_erasure.until_id := coalesce(v_erasure.until_id, '');
+  return v_erasure;
+end $$;
+
+create or replace function pay_internal.note_erasure(p_erasure pay.erasures)
+returns void language plpgsql volatile as $$
+begin
+  if p_erasure.is_done and exists (
+    select from pay.environments e where e.id = p_erasure.environment_id and e.livemode
+  ) then
+    delete from pay.erasures e
+    where e.environment_id = p_erasure.environment_id and e.person = p_erasure.person;
+  else
+    insert into pay.erasures select p_erasure.*
+    on conflict on constraint erasures_pkey do update
+    set after_id = excluded.after_id, at_sequence = excluded.at_sequence,
+      until_id = excluded.until_id, run_number = excluded.run_number, is_done = excluded.is_done,
+      erased_at = excluded.erased_at;
+  end if;
+end $$;
+
+create or replace function pay.erase_customer(p_request text, p_customer_id text, p_email text)
+returns table (
+  outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text, deliveries bigint
+)
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
+#variable_conflict use_column
+declare
+  v_request jsonb := p_request::jsonb -> 0;
+  v_access pay.admission := pay_internal.admit_one(p_request);
+  v_environment_id constant text := v_access.environment_id;
+  v_person constant bytea :=
+    pay_internal.person_of(v_environment_id, p_customer_id, p_email);
+  v_erasure pay.erasures;
+  v_found record;
+  v_open json;
+  v_done record;
+  v_deliveries bigint := 0;
+begin
+  if v_access.outcome = 'ok' then
+    v_erasure := pay_internal.begin_erasure(v_environment_id, p_customer_id, v_person);
+    select * into v_found from pay_internal.find_erasable(v_erasure);
+    v_open := pay_internal.open_of_person(v_environment_id, p_customer_id, v_person, v_found.ids);
+    -- As pay_internal.check_instruments, so that no save of the customer comes between.
+    if p_customer_id is not null then
+      perform pg_advisory_xact_lock(hashtextextended(
+        concat_ws(' ', 'instrument 1', v_environment_id, p_customer_id), 0));
+      perform from pay.instruments t
+      where t.environment_id = v_environment_id and t.customer_id = p_customer_id
+        and t.customer_id is not null and t.status = 'active'
+      order by t.id for update;
+    end if;
+  end if;
+  v_access := pay_internal.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' and v_open is not null then
+    v_access.outcome := 'open';
+    v_access.detail := v_open;
+    perform pay_internal.release_key(p_request, v_access);
+  elsif v_access.outcome = 'ok' then
+    select * into v_done from pay_internal.erase_batch(
+      row(1, v_environment_id, v_access.api_key_id, v_access.ahead)::pay_internal.caller,
+      v_found.ids, (v_request ->> 'at')::timestamptz, v_request ->> 'request_id',
+      v_request ->> 'idempotency_key', v_found.p_erasure);
+    v_erasure := v_done.p_erasure;
+    v_deliveries := v_done.deliveries;
+    if not v_access.livemode then
+      perform pay_internal.erase_logs(v_environment_id, p_customer_id, p_email, v_person);
+    end if;
+    perform pay_internal.note_erasure(v_erasure);
+    v_access.body := (select row_to_json(t) from (
+      select 'customer' as object, p_customer_id as id, true as deleted, v_done.payments,
+        v_done.instruments, not v_erasure.is_done as has_more) t);
+    perform pay_internal.store_response(p_request, v_access);
+  end if;
+  return query select v_access.outcome, v_access.api_key_id, v_access.environment_id,
+    v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
+    v_access.detail, v_deliveries;
+end $$;
+grant execute on function pay.erase_customer(text, text, text) to pay_api;
+
+create or replace function pay_internal.continue_erasures(p_environment_id text)
+returns bigint language plpgsql volatile as $$
+declare
+  v_erasure pay.erasures;
+  v_found record;
+  v_done record;
+begin
+  delete from pay.erasures e
+  where e.environment_id = p_environment_id and e.is_done
+    and e.erased_at < pay_internal.server_time() - pay_internal.erasure_lag();
+  select * into v_erasure from pay.erasures e
+  where e.environment_id = p_environment_id and not e.is_done
+  order by e.erased_at limit 1 for update skip locked;
+  if not found then return 0; end if;
+  select * into v_found from pay_internal.find_erasable(v_erasure);
+  select * into v_done from pay_internal.erase_batch(
+    row(1, p_environment_id, null, (
+      select pay_internal.time_ahead(w) from pay.sandbox_settings w
+      where w.environment_id = p_environment_id))::pay_internal.caller,
+    v_found.ids, pay_internal.environment_time(p_environment_id), null, null,
+    v_found.p_erasure);
+  perform pay_internal.note_erasure(v_done.p_erasure);
+  return 1 + v_done.payments + v_done.instruments;
+end $$;
 
 create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
@@ -3141,7 +3672,7 @@ end $$;
 create or replace function pay_internal.broadcast_payment()
 returns trigger language plpgsql volatile as $$
 begin
-  if exists (
+  if current_setting('pay.erasing', true) is distinct from 'on' and exists (
     select from pay.environments e where e.id = new.environment_id and e.public_id = tg_argv[0]
   ) then
     call payments.broadcast('payments:' || new.customer_id, jsonb_build_object(
@@ -3606,7 +4137,8 @@ begin
 end $$;
 
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null
+  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null,
+  p_expects jsonb default null
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -3618,14 +4150,16 @@ begin
   with
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
-      r.fingerprint, r.request_line, r.status, r.body, s.id as subject_id, s.sequence
+      r.fingerprint, r.request_line, r.status, r.body, coalesce(s.id, x.id) as subject_id,
+      case when r.body is null then s.sequence end as sequence
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
       status smallint, body text
     ) on r.n = f.n
     left join jsonb_to_recordset(p_subjects) as s (n integer, id text, sequence integer)
-      on s.n = r.n and r.body is null
+      on s.n = r.n
+    left join jsonb_to_recordset(p_expects) as x (n integer, id text) on x.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -3662,10 +4196,13 @@ begin
   return p_found;
 end $$;
 
-create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
-returns pay.admission language plpgsql volatile as $$
+create or replace function pay_internal.claim_one(
+  p_request text, p_access pay.admission, p_subject_id text default null
+) returns pay.admission language plpgsql volatile as $$
 declare
-  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access]);
+  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access], null,
+    case when p_subject_id is not null
+      then jsonb_build_array(jsonb_build_object('n', 1, 'id', p_subject_id)) end);
 begin
   return v_found[1];
 end $$;
@@ -4136,7 +4673,7 @@ begin
     where t.environment_id = v_access.environment_id and t.id = p_id for update;
     if not found then v_access.outcome := 'not_found'; end if;
   end if;
-  v_access := pay_internal.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access, v_instrument.id);
   if v_access.outcome = 'ok' and v_instrument.status in ('pending', 'failed') then
     v_access.outcome := v_instrument.status;
     perform pay_internal.release_key(p_request, v_access);
@@ -6518,6 +7055,10 @@ create or replace function pay_internal.rail_collects(p_method_kind text)
 returns boolean language sql immutable parallel safe
 as $$ select p_method_kind in ('sepa') $$;
 
+create or replace function pay_internal.rail_is_by_bank(p_method_kind text)
+returns boolean language sql immutable parallel safe
+as $$ select p_method_kind in ('sepa', 'swift') $$;
+
 create or replace function pay_internal.max_windows_ahead()
 returns integer language sql immutable parallel safe as $$ select 150 $$;
 
@@ -6884,7 +7425,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines'
+    'sandbox_settings', 'transcript_lines', 'erasures'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -6984,6 +7525,7 @@ begin
     when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
       + pay_internal.purge_requests(p_environment_id, p_at, p_batch)
+      + pay_internal.continue_erasures(p_environment_id)
     when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
     when 'storage' then pay_internal.note_storage()
   end;
@@ -7914,14 +8456,16 @@ begin
       response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at, case when not k.is_full then r.request_body end,
-      case when not k.is_full then r.response_body end
+      coalesce(r.source, 'program'), r.at, case when not k.is_full then x.request end,
+      case when not k.is_full then x.answer end
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
       request_body text, response_body text
     )
     join known k on k.k = r.k
+    cross join lateral pay_internal.without_erased(
+      k.environment_id, r.at, null, r.request_body, r.response_body) x
     on conflict on constraint requests_pkey do nothing;
   end if;
 end $$;
@@ -8185,7 +8729,10 @@ begin
         and (e.moving in ('sealed', 'arriving') or e.stored_gb >= p_storage_gb));
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
-    values (v_environment, p_n, p_line)
+    select v_environment, p_n, coalesce(pay_internal.transcript_line(p_n, x.request, x.answer),
+      p_line)
+    from pay_internal.without_erased(v_environment, null, p_n,
+      p_line::json ->> 'request', p_line::json ->> 'answer') x
     on conflict on constraint transcript_lines_pkey do nothing;
   end if;
 end $$;
@@ -8914,7 +9461,8 @@ begin
     response, response_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
     d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
-    r.response, coalesce(r.response_truncated, false), pay_internal.server_time()
+    a.response, a.response is not null and r.response_truncated is true,
+    pay_internal.server_time()
   from jsonb_to_recordset(p_entries) as r (
     environment_id text, id text, attempt integer, url text, headers text, response text,
     response_truncated boolean
@@ -8923,6 +9471,10 @@ begin
     on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
   join pay.environments e
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
+  cross join lateral (
+    -- A receiver can repeat what it got before an erasure.
+    select case when not pay_internal.is_just_erased(d) then r.response end as response offset 0
+  ) a
   order by d.environment_id, d.id
   on conflict on constraint attempt_log_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
@@ -9141,6 +9693,14 @@ begin
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
     ) then
       v_access.outcome := 'not_found';
+    end if;
+    -- Waits for an erasure, which does not see the event, or makes it wait.
+    if exists (
+      select from pay.payments p
+      where p.environment_id = v_access.environment_id and p.id = v_trigger.subject_id
+        and p.is_erased for share
+    ) then
+      v_trigger.body := pay_internal.without_persons(v_trigger.body);
     end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
@@ -11563,7 +12123,7 @@ where case
     when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
-        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
+        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
