@@ -123,7 +123,7 @@ class Account:
         """Rejects orders of one file, one by one or as a whole. Returns the status report."""
         orders = [self.open_order(id, "held") for id in ids]
         for order in orders:
-            order.update(state="rejected", status="RJCT", reason=code)
+            order.update(state="rejected", status="RJCT", code=code)
         file_id = orders[0]["file"]
         if is_whole:
             return self.report(file_id, [], "status", "RJCT", code)
@@ -249,7 +249,7 @@ class Account:
 
     def books(self):
         """Each entry with the parts of its amount, the state of each order, the mandates of
-        collections, and the codes of returns."""
+        collections, and the codes of rejections and returns."""
         return {
             "entries": [
                 {

@@ -52,7 +52,7 @@ export interface BankBooks {
   orders: Record<string, TakenOrder["state"] | "rejected" | "recalled" | "booked" | "returned">;
   /** The mandate of each collection. */
   mandates: Record<string, string>;
-  /** The code of each return. */
+  /** The code of each order that the bank has rejected or returned. */
   codes: Record<string, string>;
 }
 

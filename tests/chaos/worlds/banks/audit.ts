@@ -38,6 +38,12 @@ const STATUSES: Readonly<Record<string, readonly string[]>> = {
   rejected: ["failed"],
   returned: ["failed"],
 };
+/** Why a mandate ends, by the code of the bank. */
+const ENDS: Readonly<Record<string, string>> = {
+  AC04: "account_closed",
+  AC06: "account_closed",
+  MD01: "revoked",
+};
 const DECIDED = new Set(Object.values(STATUSES).flat());
 
 /** Exceptions that are no fault: money without a purpose, which the operator handles. */
@@ -115,12 +121,15 @@ function auditOrders({ orders, books, subjects }: BankEvidence): string[] {
  */
 function auditMandates(evidence: BankEvidence): string[] {
   const { orders, saved_alone, books, subjects, mandates } = evidence;
-  const closed = new Set(
-    orders.filter(({ id }) => books.codes[written(id)] === "AC04").map(({ mandate }) => mandate),
+  const ends = Map.groupBy(
+    orders.filter(({ id }) => (books.codes[written(id)] ?? "") in ENDS),
+    ({ mandate }) => mandate,
   );
-  const wrong = [...mandates].filter(([id, ended]) =>
-    ended !== (closed.has(id) ? "account_closed" : null)
-  );
+  const wrong = [...mandates].filter(([id, ended]) => {
+    // The first one ends it.
+    const reasons = ends.get(id)?.map((order) => ENDS[books.codes[written(order.id)]!]) ?? [];
+    return ended === null ? reasons.length > 0 : !reasons.includes(ended);
+  });
   return [
     ...orders.flatMap(({ id, mandate }) => {
       const theirs = books.mandates[written(id)] ?? null;

@@ -30,7 +30,7 @@ const PARTS: readonly (readonly number[])[] = [
   [0.5],
 ];
 const PAYER = { name: "Jan Payer", iban: "NL91ABNA0417164300" };
-const CODES = { reject: ["AC01", "AM04"], return: ["AC04", "MD06", "MS03"] };
+const CODES = { reject: ["AC01", "AC06", "AM04"], return: ["AC04", "MD01", "MD06", "MS03"] };
 
 /** Orders of a file that the bank decides about together. */
 interface OpenOrders {
