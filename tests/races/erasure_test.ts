@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
 import { APPROVED, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { sizeOf } from "../support/service/two_instances.ts";
@@ -44,6 +45,27 @@ serviceCase(`${ROUNDS} erasures against refunds and new payments`, async (_, ser
   }
   console.log(Object.fromEntries([...statuses].sort()));
   assert.deepEqual([...await sql`select * from pay.invariant_texts`], []);
+  assert.doesNotMatch(await dumpTables(service), /ada\.\d|lovelace/i);
+  await assertSilent(sql);
+});
+
+serviceCase("a refund that was decided before an erasure is decided again", async (_, service) => {
+  const { call, pay, sql } = service;
+  const customer = { id: "u1", email: "ada.1@example.com", name: "Ada Lovelace" };
+  const { id } = (await pay({ customer, ...APPROVED.card })).body;
+  const holder = await sql.reserve();
+  try {
+    await holder`begin`;
+    await holder`select from pay.payments where id = ${id} for update`;
+    const erased = call("DELETE", `${CUSTOMERS}/u1`);
+    await untilWaiting(sql, { calls: "pay.erase_customer" });
+    const refunded = call("POST", `${PAYMENTS}/${id}/refund`, { body: { amount: 10 } });
+    await untilWaiting(sql, { calls: "pay.commit" });
+    await holder`commit`;
+    assert.deepEqual([(await erased).status, (await refunded).status], [200, 201]);
+  } finally {
+    holder.release();
+  }
   assert.doesNotMatch(await dumpTables(service), /ada\.\d|lovelace/i);
   await assertSilent(sql);
 });
