@@ -4,7 +4,7 @@
  */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
-import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
+import { EVENT_PATTERNS, EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { ERROR_HELP } from "./error_help.ts";
 import { renderTable } from "./markdown_table.ts";
@@ -125,8 +125,8 @@ function valueSections(): string[] {
     "## Event types",
     "",
     ...wrap(
-      "A webhook endpoint can also register for `*`, which is every event, and for `payment.*`, " +
-        "`refund.*`, `transfer.*` and `webhook_endpoint.*`.",
+      "A webhook endpoint can also register for `*`, which is every event, and for these patterns: " +
+        EVENT_PATTERNS.slice(1).map((pattern) => `\`${pattern}\``).join(", ") + ".",
     ),
     "",
     ...EVENT_TYPES.map((type) => `- \`${type}\``),
