@@ -62,7 +62,7 @@ end $$;
 -- body of a delivery: an object of plain members. A quote within a string has a backslash before it,
 -- so only members themselves match.
 create or replace function pay_internal.persons_in(p_text text)
-returns table (object text, person json) language plpgsql immutable parallel safe as $$
+returns table (object text, person json) language plpgsql immutable parallel safe rows 10 as $$
 begin
   return query
   select m[1], m[1]::json
