@@ -2919,7 +2919,7 @@ exception when invalid_text_representation then
 end $$;
 
 create or replace function pay_internal.persons_in(p_text text)
-returns table (object text, person json) language plpgsql immutable parallel safe as $$
+returns table (object text, person json) language plpgsql immutable parallel safe rows 10 as $$
 begin
   return query
   select m[1], m[1]::json
