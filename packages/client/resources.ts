@@ -21,22 +21,22 @@ export interface Person {
    * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
    */
   id?: string | undefined;
-  /** E-mail address of the person. */
-  email: string;
-  /** Name of the person. Text of 1 to 200 characters. */
-  name?: string | undefined;
-}
-
-/** The payer. `customer` and `payer` are two names for the same person. */
-export interface ShownPerson {
-  /**
-   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
-   */
-  id?: string | undefined;
   /** E-mail address of the person; null: erased. */
   email: string | null;
   /** Name of the person; null: erased. Text of 1 to 200 characters. */
   name?: string | null | undefined;
+}
+
+/** The payer: `customer` or `payer`. */
+export interface PersonInput {
+  /**
+   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
+   */
+  id?: string | undefined;
+  /** E-mail address of the person. */
+  email: string;
+  /** Name of the person. Text of 1 to 200 characters. */
+  name?: string | undefined;
 }
 
 /** Postal address of the account holder. Needed for an IBAN from outside the EEA. */
@@ -260,8 +260,8 @@ export interface Payment {
   instrument_id: string | null;
   /** Whether the payer was not present. */
   off_session: boolean;
-  customer: ShownPerson | null;
-  payer: ShownPerson | null;
+  customer: Person | null;
+  payer: Person | null;
   /** Your own text for people; null without one. */
   description: string | null;
   /** Your own number of the order or invoice. */
@@ -311,9 +311,9 @@ export interface PaymentFields {
   capability?: Capability | undefined;
   /** Kind of the payment method (variant B): another name for `capability`. Send one of the two. */
   method_kind?: MethodKind | undefined;
-  customer?: Person | undefined;
+  customer?: PersonInput | undefined;
   /** The payer: another name for `customer`. Send one of the two. */
-  payer?: Person | undefined;
+  payer?: PersonInput | undefined;
   card?: CardInput | undefined;
   /** A bank account: an object, or the IBAN as text. */
   iban?: string | IbanInput | undefined;

@@ -31,12 +31,12 @@ import {
   isStorableTime,
   Metadata,
   Network,
+  Person,
   PersonInput,
   requiredAmount,
   sameAmount,
   Settlement,
   ShownMetadata,
-  ShownPerson,
   Stablecoin,
 } from "./values.ts";
 
@@ -467,8 +467,8 @@ export const Payment = z.object({
   instrument_id: id("ins_").nullable()
     .describe("The instrument that the payment has saved or used; null: neither"),
   off_session: z.boolean().describe("Whether the payer was not present"),
-  customer: ShownPerson.nullable(),
-  payer: ShownPerson.nullable(),
+  customer: Person.nullable(),
+  payer: Person.nullable(),
   description: z.string().nullable().describe("Your own text for people; null without one"),
   reference: z.string().nullable().describe("Your own number of the order or invoice"),
   metadata: ShownMetadata,

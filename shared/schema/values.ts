@@ -94,22 +94,21 @@ export const CustomerId = z.string().min(1).max(MAX_CUSTOMER_ID)
   .refine((id) => id !== "." && id !== "..", 'cannot be "." or "..": send another id');
 
 /** The payer: `customer` in variant A, `payer` in variant B. */
-export const Person = z.object({
+export const PersonInput = z.object({
   id: CustomerId.optional().describe(
     "Your own id of the customer. Lists of payments can filter by it",
   ),
   email: Email.describe("E-mail address of the person"),
   name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
-}).describe("The payer. `customer` and `payer` are two names for the same person");
-export type Person = z.infer<typeof Person>;
-/** The same in a response. An erasure takes the e-mail address and the name. */
-export const ShownPerson = Person.extend({
+}).describe("The payer: `customer` or `payer`");
+/** The same in a response, which an erasure changes. */
+export const Person = z.object({
+  ...PersonInput.shape,
   email: Email.nullable().describe("E-mail address of the person; null: erased"),
-  name: Person.shape.name.unwrap().nullable().optional()
+  name: PersonInput.shape.name.unwrap().nullable().optional()
     .describe("Name of the person; null: erased"),
 }).describe("The payer. `customer` and `payer` are two names for the same person");
-/** The same in a request, which refuses other members. A response can get new ones. */
-export const PersonInput = z.object(Person.shape).describe("The payer: `customer` or `payer`");
+export type Person = z.infer<typeof Person>;
 
 /** Free text on a resource. */
 export const Description = z.string().max(MAX_DESCRIPTION)

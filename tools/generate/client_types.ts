@@ -139,7 +139,7 @@ const CONDITIONS_OF = "Conditions of a fault on";
 const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[] = [
   ["Metadata", value.ShownMetadata, { doc: value.Metadata.description! }],
   ["Person", value.Person],
-  ["ShownPerson", value.ShownPerson],
+  ["PersonInput", value.PersonInput],
   ["PostalAddress", bank.AddressInput],
   ["IbanInput", objectIn(bank.IbanInput), { doc: "A bank account" }],
   ["MaskedIban", bank.ShownIban],
@@ -344,7 +344,6 @@ const NAMES = new Map<z.ZodType, string>([
   ...Object.entries(ENUMS).map(([name, schema]) => [schema, name] as const),
   ...TYPES.filter(([, , form]) => !form?.only && !form?.required && !form?.without)
     .map(([name, schema]) => [schema, name] as const),
-  [value.PersonInput, "Person"],
   [value.Metadata, "Metadata"],
   [payment.CardInput, "CardInput"],
   [payment.MethodKind, "MethodKind"],
