@@ -33,8 +33,8 @@ export interface PersonInput {
    * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
    */
   id?: string | undefined;
-  /** E-mail address of the person. */
-  email: string;
+  /** E-mail address of the person. Required, except beside an `instrument`. */
+  email?: string | undefined;
   /** Name of the person. Text of 1 to 200 characters. */
   name?: string | undefined;
 }

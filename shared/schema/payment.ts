@@ -289,6 +289,22 @@ function nothingOnlySaves(
   }
 }
 
+/** Refuses a person without an e-mail address, unless an instrument has it. */
+function wholePerson(
+  body: { customer?: PersonIn | undefined; payer?: PersonIn | undefined; instrument?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (body.instrument !== undefined) return;
+  for (const name of ["customer", "payer"] as const) {
+    if (body[name] === undefined || body[name].email !== undefined) continue;
+    context.addIssue({
+      ...{ code: "invalid_type", expected: "nonoptional", input: undefined },
+      path: [name, "email"],
+    });
+  }
+}
+type PersonIn = z.infer<typeof PersonInput>;
+
 /** Refuses a mandate that lacks a member, unless `save` makes it. */
 function wholeMandate(
   { mandate, save }: { mandate?: z.infer<typeof MandateInput> | undefined; save?: unknown },
@@ -343,7 +359,9 @@ export const CreatePaymentBody = z.object({
   return_url: ReturnUrl.optional(),
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
-}).superRefine(sameAmount).superRefine(requiredAmount).superRefine(nothingOnlySaves)
+}).superRefine(sameAmount).superRefine(requiredAmount).superRefine(wholePerson).superRefine(
+  nothingOnlySaves,
+)
   .superRefine(wholeMandate).describe(
     "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
       "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. Send " +

@@ -98,7 +98,9 @@ export const PersonInput = z.object({
   id: CustomerId.optional().describe(
     "Your own id of the customer. Lists of payments can filter by it",
   ),
-  email: Email.describe("E-mail address of the person"),
+  email: Email.optional().describe(
+    "E-mail address of the person. Required, except beside an `instrument`",
+  ),
   name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
 }).describe("The payer: `customer` or `payer`");
 /** The same in a response, which an erasure changes. */

@@ -279,7 +279,7 @@ end $$;
 -- number of deliveries that became due. At most pay_internal.erased_at_once() of them.
 -- p_mandates  the ids of mandates of erased payments, for a person without an id
 create or replace function pay_internal.erase_instruments(
-  p_caller pay_internal.caller, p_customer_id text, p_person bytea, p_mandates text[],
+  p_caller pay_internal.caller, p_customer_id text, p_mandates text[],
   p_at timestamptz, p_request_id text, p_idempotency_key text,
   out ids text[], out deliveries bigint
 ) language plpgsql volatile as $$
@@ -293,8 +293,7 @@ begin
     where t.environment_id = p_caller.environment_id
       and (t.customer_id = p_customer_id and t.customer_id is not null
         or p_customer_id is null and t.customer_id is null
-          and upper(t.mandate_id) = any (p_mandates) and t.mandate_id is not null
-          and pay_internal.person_of(t.environment_id, null, t.email) = p_person)
+          and upper(t.mandate_id) = any (p_mandates) and t.mandate_id is not null)
       and (t.status = 'active' or coalesce(t.email, t.name) is not null)
     order by t.id limit pay_internal.erased_at_once() for update
   loop
@@ -435,7 +434,7 @@ begin
         and pay_internal.rail_collects(p.method_kind));
   end if;
   select t.ids, t.deliveries into v_instruments, deliveries
-  from pay_internal.erase_instruments(p_caller, p_erasure.customer_id, p_erasure.person, v_mandates,
+  from pay_internal.erase_instruments(p_caller, p_erasure.customer_id, v_mandates,
     p_at, p_request_id, p_idempotency_key) t;
   instruments := cardinality(v_instruments);
   p_erasure.is_done := p_erasure.is_done and instruments < pay_internal.erased_at_once();

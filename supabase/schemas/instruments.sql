@@ -214,6 +214,8 @@ begin
       on conflict (environment_id, upper(mandate_id))
         where mandate_id is not null and status <> 'failed'
       do update set iban = excluded.iban,
+        email = case when t.customer_id is null then excluded.email else t.email end,
+        name = case when t.customer_id is null then excluded.name else t.name end,
         customer_id = coalesce(t.customer_id, excluded.customer_id),
         last_used_at = greatest(t.last_used_at, excluded.last_used_at),
         idle_at = greatest(t.idle_at, excluded.last_used_at + pay_internal.idle_time()),

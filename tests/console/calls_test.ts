@@ -17,6 +17,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   wakeDispatcher: "for operators",
   purgeOutlivedData: "for operators",
   getMetrics: "for operators",
+  eraseCustomer: "a person is erased by the merchant's own program",
+  eraseCustomerByEmail: "a person is erased by the merchant's own program",
 };
 
 /** The code of the console. */

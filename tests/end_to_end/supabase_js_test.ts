@@ -8,7 +8,6 @@ import { createClient, FunctionsHttpError, type SupabaseClient } from "@supabase
 import { codeBlocks } from "../support/documents/readme_document.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 const PAYMENTS = "api-v1-payments/v1/payments";
 const BODY = { amount: 1000, currency: "EUR", outcome: "success" };
 /**
@@ -100,13 +99,3 @@ for (const project_key of PROJECT_KEYS) {
       });
     }));
 }
-
-Deno.test("docs/tutorial.md names the tested version of supabase-js", async () => {
-  const [tutorial, configuration] = await Promise.all(
-    ["docs/tutorial.md", "deno.json"].map((name) => Deno.readTextFile(new URL(name, ROOT))),
-  );
-  const specifier = JSON.parse(configuration!).imports["@supabase/supabase-js"];
-  const shown = codeBlocks(tutorial!).filter(({ text }) => text.includes("functions.invoke"));
-  assert.ok(shown.length > 0);
-  for (const { text } of shown) assert.ok(text.includes(`"${specifier}"`), text);
-});

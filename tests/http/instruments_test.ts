@@ -120,7 +120,9 @@ serviceCase("a saved card", async (t, service) => {
     const { id } = await save(service, { ...token("visa"), ...BACK }, 0);
     assert.deepEqual((await service.call("GET", `${LEDGER}?payment_id=${id}`)).body.data, []);
     const path = `/api-v1-payments/v1/payments/${id}/refund`;
-    assert.equal((await service.call("POST", path, { body: {} })).status, 409);
+    for (const body of [{}, { amount: 1 }]) {
+      assert.equal((await service.call("POST", path, { body })).status, 409);
+    }
     for (const to of ["refunded", "partially_refunded", "chargeback", "failed"]) {
       assert.equal((await advance(service, id, to)).status, 409, to);
     }
@@ -235,6 +237,8 @@ serviceCase("what cannot be saved or used", async (t, service) => {
     ["of another customer", id, { customer: { id: "u2", email: "a@b.example" } }, "customer.id"],
     ["of another payer", id, { payer: { id: "u2", email: "a@b.example" } }, "payer.id"],
     ["saved again", id, { save: "off_session" }, "save"],
+    ["in a currency that cards do not take", id, { currency: "USDC" }, "currency"],
+    ["of another customer by the id alone", id, { customer: { id: "u2" } }, "customer.id"],
   ];
   for (const [name, instrument, body, param] of uses) {
     await t.step(
@@ -249,8 +253,11 @@ serviceCase("what cannot be saved or used", async (t, service) => {
     assert.equal(response.status, 201, response.text);
     assert.equal(response.body.customer.email, "new@example.com");
     assert.equal((await read(service, id)).customer.email, "ada@example.com");
-    const on_session = await use(service, present, { off_session: false });
-    assert.equal(on_session.status, 201);
+    for (const more of [{}, { customer: { id: "u1" } }]) {
+      const on_session = await use(service, present, { off_session: false, ...more });
+      assert.equal(on_session.status, 201, on_session.text);
+      assert.deepEqual(on_session.body.customer, U.customer);
+    }
   });
   await t.step("a use in another sandbox", async () => {
     assertRefused(
@@ -297,9 +304,11 @@ serviceCase("the end of an instrument, and lists", async (t, service) => {
     assert.deepEqual(others, []);
     assert.equal(event.type, "instrument.ended");
     assert.deepEqual(event.data.object, ended.body);
-    const used = await use(service, id);
+    const used = await use(service, id, {}, { idempotency_key: "late" });
     assert.equal(used.status, 409);
     assert.match(used.body.error.message, /deleted/);
+    const again = await use(service, id, {}, { idempotency_key: "late" });
+    assert.deepEqual([again.text, again.headers.get("Idempotent-Replayed")], [used.text, "true"]);
   });
   await t.step("one whose payment has no result: 409, which is not stored", async () => {
     const pending = await save(service, { ...token("authenticationRequired"), ...BACK }, 0);
@@ -385,6 +394,10 @@ serviceCase("a saved mandate", async (t, service) => {
     const one_off = { id: "once", signed_at: "2026-01-31", sequence: "one_off" };
     const { body } = await service.pay({ iban: IBANS.good, mandate: one_off });
     assert.equal(body.instrument_id, null);
+    assertRefused(
+      await use(service, (await save(service, collected)).instrument_id, { currency: "USD" }),
+      ...[400, "invalid_parameter", "currency"] as const,
+    );
     const { body: { data } } = await service.call("GET", `${INSTRUMENTS}?status=ended&limit=1`);
     assert.equal(data[0].mandate.id, "once");
     assert.equal(data[0].is_kept, false);

@@ -106,7 +106,14 @@ const ATTEMPT = "webhook attempt";
 const ATTEMPT_FIELDS = ["event_id", "delivery_id", "endpoint_id", "attempt"];
 const TEMPLATES = new Set([
   ...ROUTES.map(([, path]) =>
-    path.replace(/:[a-z]+/, path.includes("/idempotency_keys/") ? ":key" : ":id")
+    path.replace(
+      /:[a-z]+/,
+      path.includes("/idempotency_keys/")
+        ? ":key"
+        : path.includes("/customers/")
+        ? ":customer"
+        : ":id",
+    )
   ),
   "/api-v1-payments/health",
   "/api-v1-sandbox/health",

@@ -43,10 +43,19 @@ export class ChangeWriter {
       } catch (error) {
         const stored = await this.#storedReply(request);
         if (stored) return stored;
-        throw error;
+        if (!isFinalRefusal(error)) throw error;
+        return await this.#refuse(request, error);
       }
       const committed = await this.#store.commit(request.access, change, request.idempotency);
-      if (committed.outcome === "insufficient") return await this.#refuseFunds(request);
+      if (committed.outcome === "insufficient") {
+        return await this.#refuse(
+          request,
+          new ApiError(
+            "balance_insufficient",
+            "Cannot transfer: the amount is more than the available balance in this currency",
+          ),
+        );
+      }
       const reply = replyOf(committed, change);
       // A new resource is decided again only if its declared fault is used up, or if another one of
       // the same statement uses its mandate, or its instrument has changed.
@@ -95,18 +104,20 @@ export class ChangeWriter {
     }
   }
 
-  /** Returns 402 for a transfer above the balance, and stores the response like every 402. */
-  async #refuseFunds(request: ServiceRequest): Promise<Reply> {
-    const error = new ApiError(
-      "balance_insufficient",
-      "Cannot transfer: the amount is more than the available balance in this currency",
-    );
+  /** Returns an error to a create, and stores it like every 402 and 409. */
+  async #refuse(request: ServiceRequest, error: ApiError): Promise<Reply> {
     if (!request.idempotency) throw error;
     const body = renderError(error, request.context);
     const stored = responseOnly(null, { status: error.status, body });
     const access = withoutRateCount(request.access);
     return replyOf(await this.#store.commit(access, stored, request.idempotency)) ?? unavailable();
   }
+}
+
+/** Reports whether an instrument has ended or failed. One that is pending can become active. */
+function isFinalRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === "invalid_state" &&
+    error.details["current_status"] !== "pending";
 }
 
 /** Returns the reply of a commit, or null if the change must be decided again. */

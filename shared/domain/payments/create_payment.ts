@@ -214,5 +214,7 @@ function agreedPerson(body: CreatePaymentBody): Payment["customer"] {
       '"payer" is another name for "customer": send one of them, or the same values in both',
     );
   }
-  return customer ?? payer ?? null;
+  const person = customer ?? payer;
+  // Only beside an instrument there can be none, whose customer it then is (`personOf`).
+  return person ? { ...person, email: person.email ?? null } : null;
 }

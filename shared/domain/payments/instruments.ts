@@ -16,7 +16,7 @@ import type { PaymentChange } from "../changes/change_builder.ts";
 import { maskedMethod } from "../changes/saved_instrument.ts";
 import type { RequestContext } from "../changes/event.ts";
 import type { BankDetails } from "../providers/bank_details.ts";
-import type { Instrument as ReadInstrument } from "../providers/instrument.ts";
+import { checkCurrency, type Instrument as ReadInstrument } from "../providers/instrument.ts";
 import { openDetails } from "../providers/sealed_details.ts";
 import type { TestBehaviour } from "../providers/test_values.ts";
 import { RAILS } from "../rails.ts";
@@ -60,6 +60,7 @@ export function useInstrument(
 ): ReadInstrument {
   checkUse(body, shown);
   const kind = shown.method_kind;
+  checkCurrency(kind, body.currency);
   const { mandate } = shown;
   const due_on = livemode || amountOf(body) === 0 ? null : dueDate(at_ms, PRENOTIFICATION_DAYS);
   const method = shown.method?.type === "sepa"
@@ -220,8 +221,9 @@ export function recordInstrument(
     id: payment.instrument_id ?? change.context.newId("ins_"),
     status: body.save === undefined ? "active" : "pending",
     customer_id: customer?.id ?? null,
-    email: customer?.email ?? null,
-    name: customer?.name ?? null,
+    // A person is known by the id, also to an erasure.
+    email: customer?.id === undefined ? null : customer.email,
+    name: customer?.id === undefined ? null : customer.name ?? null,
     method_kind: payment.method_kind,
     method: maskedMethod(payment),
     usage: body.save ?? "off_session",

@@ -193,7 +193,8 @@ export function isProcessing({ status }: Standing): boolean {
 
 /** Reports whether the payment can be refunded. */
 export function isRefundable(payment: Standing): boolean {
-  return payment.status === "completed" || payment.status === "partially_refunded";
+  return hasMoney(payment) &&
+    (payment.status === "completed" || payment.status === "partially_refunded");
 }
 
 /** Reports whether the bank can take back the money of the payment, refunded or not. */
