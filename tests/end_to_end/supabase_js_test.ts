@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { createClient, FunctionsHttpError, type SupabaseClient } from "@supabase/supabase-js";
-import { codeBlocks } from "../support/documents/readme_document.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 const PAYMENTS = "api-v1-payments/v1/payments";
