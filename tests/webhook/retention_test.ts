@@ -160,10 +160,10 @@ serviceCase("pay.purge() finds expired keys without reading the others", async (
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
   };
   try {
-    // The first call plans its statements, which also reads pages.
-    await pagesOfPurge(NOW);
     await makeKeys("first", NOW);
     await makeKeys("second", NOW + HOUR);
+    // The first calls plan their statements, which also reads pages.
+    for (let i = 0; i < 2; i++) await pagesOfPurge(NOW);
     await t.step("in new pages", () => assertLittleIsRead(NOW + DAY));
     await t.step("in pages that were used before", async () => {
       await pagesOfPurge(NOW + DAY + KEYS);
