@@ -86,15 +86,25 @@ export async function follow(copy: Copy): Promise<boolean> {
   let told_at = 0;
   let failing = { since: 0, latest: 0 };
   let last_errors = Infinity;
+  let at_work = Date.now();
   for (;;) {
     const [tables] = await target.sql<
-      [{ ready: number; finished: number; all: number; is_synchronous: boolean; errors: number }]
+      [{
+        ready: number;
+        finished: number;
+        all: number;
+        is_synchronous: boolean;
+        errors: number;
+        workers: number;
+      }]
     >`
       select count(*) filter (where r.srsubstate = 'r')::integer as ready,
         count(*) filter (where r.srsubstate = 'f')::integer as finished, count(*)::integer as all,
         coalesce(bool_or(s.subsynccommit = 'on'), false) as is_synchronous,
         coalesce((select t.apply_error_count + t.sync_error_count
-          from pg_stat_subscription_stats t where t.subname = ${name}), 0)::integer as errors
+          from pg_stat_subscription_stats t where t.subname = ${name}), 0)::integer as errors,
+        (select count(*) from pg_stat_subscription t
+          where t.subname = ${name} and t.relid is not null)::integer as workers
       from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
       where s.subname = ${name}`;
     if (tables.finished > 0 && (await lostTables(copy)).length > 0) return false;
@@ -120,7 +130,9 @@ export async function follow(copy: Copy): Promise<boolean> {
       failing = { since: is_new ? now : failing.since, latest: now };
     }
     last_errors = tables.errors;
-    if (failing.latest - failing.since > STALL_MS) {
+    // Where not even the copy of a table can begin, it counts no error.
+    if (is_copied || tables.workers > 0) at_work = now;
+    if (failing.latest - failing.since > STALL_MS || now - at_work > STALL_MS) {
       throw new CommandError(
         "The server of the target cannot apply the copy; its log has the reason. The account is still at " +
           "the source: mend it and run the same command, or abort",
