@@ -94,15 +94,18 @@ export const CustomerId = z.string().min(1).max(MAX_CUSTOMER_ID)
   .refine((id) => id !== "." && id !== "..", 'cannot be "." or "..": send another id');
 
 /** The payer: `customer` in variant A, `payer` in variant B. */
-export const PersonInput = z.object({
-  id: CustomerId.optional().describe(
-    "Your own id of the customer. Lists of payments can filter by it",
-  ),
-  email: Email.optional().describe(
-    "E-mail address of the person. Required, except beside an `instrument`",
-  ),
-  name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
-}).describe("The payer: `customer` or `payer`");
+export const PersonInput = mustBe(
+  z.object({
+    id: CustomerId.optional().describe(
+      "Your own id of the customer. Lists of payments can filter by it",
+    ),
+    email: Email.optional().describe(
+      "E-mail address of the person. Required, except beside an `instrument`",
+    ),
+    name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
+  }).describe("The payer: `customer` or `payer`"),
+  'an object with "email"',
+);
 /** The same in a response, which an erasure changes. */
 export const Person = z.object({
   ...PersonInput.shape,
