@@ -296,7 +296,7 @@ function complete(payment: Standing, captured: number): Expected<Standing> {
 }
 
 function expectRefund(payment: Standing, requested: number | null): Expected<Standing> {
-  if (!PAID.includes(payment.status)) return refused(payment);
+  if (payment.captured === 0 || !PAID.includes(payment.status)) return refused(payment);
   const rest = restOf(payment);
   if ((requested ?? 0) > rest) return refused(payment, "invalid_parameter");
   if (rest === 0) return refused(payment);
