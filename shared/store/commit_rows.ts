@@ -89,7 +89,7 @@ interface DisputeRow {
   body: string;
 }
 
-/** What a change does with an instrument (`pay_internal.write_instruments`). */
+/** An act of a change on an instrument, by `act` (`pay_internal.write_instruments`). */
 export type InstrumentRow =
   & {
     /** The time of the change, RFC 3339. */

@@ -2942,8 +2942,9 @@ declare
   v_text text := p_text;
 begin
   for v_found in select * from pay_internal.persons_in(p_text) loop
-    continue when v_found.person is null or p_person is not null and p_person <> pay_internal.person_of(
-      p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
+    continue when v_found.person is null or p_person is not null
+      and p_person <> pay_internal.person_of(
+        p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
     v_erased := pay_internal.erased_person(v_found.person);
     if v_found.object like '{\\"%' then
       v_erased := btrim(to_json(v_erased)::text, '"');
@@ -4323,6 +4324,22 @@ returns text language sql stable as $$
   ) t
 $$;
 
+create or replace function pay_internal.instrument_of_mandate(
+  p_environment_id text, p_mandate_id text
+) returns text language plpgsql stable as $$
+begin
+  return (
+    select t.id from pay.instruments t
+    where t.environment_id = p_environment_id and upper(t.mandate_id) = upper(p_mandate_id)
+      and t.mandate_id is not null and t.status <> 'failed');
+end $$;
+
+create or replace function pay_internal.derived_id(p_prefix text, p_at timestamptz, p_from text)
+returns text language sql stable as $$
+  select left(pay_internal.id_floor(p_prefix, p_at), length(p_prefix) + 9)
+    || left(encode(sha256(convert_to(p_from, 'UTF8')), 'hex'), 16) || '0'
+$$;
+
 create or replace function pay_internal.has_response(
   p_environment_id text, p_api_key_id text, p_key text
 ) returns boolean language plpgsql volatile as $$
@@ -4354,8 +4371,7 @@ begin
     join (values (1, 'save'), (2, 'save'), (2, 'mandate'), (3, 'use')) g (turn, act)
       on g.act = i.act
     where f.outcome = 'ok' and (g.turn <> 2 or i.mandate_id is not null)
-    order by g.turn, f.environment_id,
-      case g.turn when 1 then i.customer_id when 2 then upper(i.mandate_id) else i.id end, r.n
+    order by g.turn, f.environment_id, name, r.n
   loop
     continue when p_found[v_row.n].outcome <> 'ok';
     v_key := concat_ws(' ', v_row.turn, v_row.environment_id, v_row.name);
@@ -4429,10 +4445,8 @@ begin
   cross join lateral (
     select t.id from pay.instruments t
     where t.environment_id = f.environment_id
-      and t.id = coalesce(i.id, (
-        select m.id from pay.instruments m
-        where m.environment_id = f.environment_id and upper(m.mandate_id) = upper(i.mandate_id)
-          and m.mandate_id is not null and m.status <> 'failed'))
+      and t.id = coalesce(
+        i.id, pay_internal.instrument_of_mandate(f.environment_id, i.mandate_id))
     for update
   ) t
   where f.outcome = 'ok';
@@ -4453,7 +4467,8 @@ begin
       n integer, act text, id text, at timestamptz, status text, customer_id text, email text,
       name text, method_kind text, method text, usage text, mandate_id text,
       mandate_sequence text, signed_at text, ibans text[], bank_details jsonb,
-      test_behaviour text, provider jsonb, payment_id text, is_use boolean, reason text, request_id text, idempotency_key text)
+      test_behaviour text, provider jsonb, payment_id text, is_use boolean, reason text,
+      request_id text, idempotency_key text)
     join unnest(p_callers) c on c.n = i.n
     order by c.environment_id, coalesce(i.id, upper(i.mandate_id)), i.n
   loop
@@ -4478,7 +4493,7 @@ begin
         last_used_at = greatest(t.last_used_at, excluded.last_used_at),
         idle_at = greatest(t.idle_at, excluded.last_used_at + pay_internal.idle_time()),
         touched_at = excluded.touched_at
-      returning t.id, t.status into v_id, v_status;
+      returning t.id into v_id;
       insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
       select v_row.environment_id, v_row.id, v_row.bank_details ->> 'key_id',
         v_row.bank_details ->> 'sealed', pay_internal.server_time()
@@ -4507,10 +4522,7 @@ begin
       v_deliveries := v_deliveries
         + pay_internal.renew_instrument(v_row.caller, v_row.id, v_row.method, v_row.at);
     elsif v_row.id is null then
-      select t.id into v_id from pay.instruments t
-      where t.environment_id = v_row.environment_id
-        and upper(t.mandate_id) = upper(v_row.mandate_id)
-        and t.mandate_id is not null and t.status <> 'failed';
+      v_id := pay_internal.instrument_of_mandate(v_row.environment_id, v_row.mandate_id);
     end if;
     if v_row.reason is not null then
       v_deliveries := v_deliveries + pay_internal.end_instrument(
@@ -4572,8 +4584,7 @@ begin
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
     api_key_id, request_id, decline_is_error)
   select a.environment_id,
-    left(pay_internal.id_floor('pc_', v_now), 12) || left(encode(sha256(convert_to(
-      p_instrument.environment_id || p_instrument.id, 'UTF8')), 'hex'), 17),
+    pay_internal.derived_id('pc_', v_now, p_instrument.environment_id || p_instrument.id),
     a.account_id, a.connector, 'detach', a.subject_id, 0, a.currency,
     jsonb_build_object('token', p_instrument.provider ->> 'token'), 'pending', 0, v_now,
     v_now + interval '15 seconds', true, a.api_key_id, a.request_id, false
@@ -4617,15 +4628,13 @@ create or replace function pay_internal.write_instrument_event(
   p_idempotency_key text
 ) returns bigint language plpgsql volatile as $$
 declare
-  v_from constant text := left(encode(sha256(convert_to(
-    p_instrument.id || p_instrument.sequence, 'UTF8')), 'hex'), 16);
+  v_at constant timestamptz := p_instrument.updated_at;
+  v_from constant text := p_instrument.id || p_instrument.sequence;
 begin
   return pay_internal.write_events(jsonb_build_array(jsonb_build_object(
-    'n', p_caller.n,
-    'id', left(pay_internal.id_floor('evt_', p_instrument.updated_at), 13) || v_from || '0',
-    'type', p_type, 'subject_id', p_instrument.id, 'sequence', p_instrument.sequence,
-    'created_at', p_instrument.updated_at,
-    'delivery_id', left(pay_internal.id_floor('whd_', p_instrument.updated_at), 13) || v_from,
+    'n', p_caller.n, 'id', pay_internal.derived_id('evt_', v_at, v_from), 'type', p_type,
+    'subject_id', p_instrument.id, 'sequence', p_instrument.sequence, 'created_at', v_at,
+    'delivery_id', left(pay_internal.derived_id('whd_', v_at, v_from), -1),
     'object', pay_internal.instrument_body(p_instrument), 'request_id', p_request_id,
     'idempotency_key', p_idempotency_key)), array[p_caller]);
 end $$;
@@ -4698,11 +4707,8 @@ returns boolean language sql stable as $$
   select p_payment.status in ('completed', 'partially_refunded')
     and p_payment.created_at > p_at - interval '14 months'
     and pay_internal.rail_collects(p_payment.method_kind)
-    and exists (
-      select from pay.instruments t
-      where t.environment_id = p_payment.environment_id
-        and upper(t.mandate_id) = upper(p_payment.body::json #>> '{method,mandate,id}')
-        and t.mandate_id is not null and t.status <> 'failed')
+    and pay_internal.instrument_of_mandate(
+      p_payment.environment_id, p_payment.body::json #>> '{method,mandate,id}') is not null
 $$;
 
 create or replace function pay_internal.purge_instruments(

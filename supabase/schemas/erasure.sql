@@ -29,7 +29,8 @@ returns integer language sql immutable parallel safe as $$ select 8388608 $$;
 create or replace function pay_internal.erasure_rows()
 returns integer language sql immutable parallel safe as $$ select 5000 $$;
 
--- What was logged or sent before an erasure can be written behind it for this time.
+-- The time for which rows about requests and deliveries from before an erasure can be written behind
+-- it.
 create or replace function pay_internal.erasure_lag()
 returns interval language sql immutable parallel safe as $$ select interval '10 minutes' $$;
 
@@ -86,8 +87,9 @@ declare
   v_text text := p_text;
 begin
   for v_found in select * from pay_internal.persons_in(p_text) loop
-    continue when v_found.person is null or p_person is not null and p_person <> pay_internal.person_of(
-      p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
+    continue when v_found.person is null or p_person is not null
+      and p_person <> pay_internal.person_of(
+        p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
     v_erased := pay_internal.erased_person(v_found.person);
     if v_found.object like '{\\"%' then
       v_erased := btrim(to_json(v_erased)::text, '"');
@@ -368,7 +370,7 @@ begin
   where l.environment_id = p_environment_id and l.n = x.n;
 end $$;
 
--- What is logged behind an erasure about a request from before it, without the person. The clock of
+-- A logged request from before an erasure, written behind it, without the person. The clock of
 -- a function can be 5 seconds ahead.
 create or replace function pay_internal.without_erased(
   p_environment_id text, p_at timestamptz, p_n bigint, inout request text, inout answer text

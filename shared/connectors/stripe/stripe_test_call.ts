@@ -59,7 +59,7 @@ export async function testAccount(account: ProviderAccount, signal: AbortSignal)
   return `Stripe accepts the key of ${read?.id ?? "this account"} in ${mode} mode${warning}`;
 }
 
-/** What is wrong with the webhook endpoint: Stripe uses its version, not ours, and its events. */
+/** Returns the faults of the webhook endpoint: Stripe uses its version and events, not ours. */
 async function endpointWarning(account: ProviderAccount, signal: AbortSignal): Promise<string> {
   const response = await callStripe(account, {
     method: "GET",

@@ -39,7 +39,7 @@ export type TransferChange = ChangeBuilder<Transfer>;
 /** A change of a payment or transfer. */
 export type ResourceChange = PaymentChange | TransferChange;
 
-/** What a change does with an instrument, without its time and request. */
+/** An act of a change on an instrument, without its time and request. */
 type InstrumentAct = DistributiveOmit<InstrumentRow, "at" | "request_id" | "idempotency_key">;
 type DistributiveOmit<Row, Name extends PropertyKey> = Row extends unknown ? Omit<Row, Name>
   : never;
@@ -204,7 +204,7 @@ export class ChangeBuilder<T extends Subject> {
     this.#ledger.push(movement);
   }
 
-  /** Records what the change does with an instrument. */
+  /** Records an act of the change on an instrument. */
   addInstrument(row: InstrumentAct): void {
     const { request_id, idempotency_key } = this.context;
     this.#instruments.push({

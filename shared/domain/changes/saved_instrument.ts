@@ -1,4 +1,4 @@
-/** What an instrument takes from the payment that saves it. Pure. */
+/** The status and the masked method that a payment gives to the instrument that it saves. Pure. */
 
 import type { InstrumentStatus } from "../../schema/instrument.ts";
 import type { Payment } from "../../schema/payment.ts";

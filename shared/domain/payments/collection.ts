@@ -66,9 +66,19 @@ export function methodWithMandate(
     throw invalidParameter("mandate.signed_at", '"mandate.signed_at" is in the future');
   }
   const { id = newMandateId(payment_id), signed_at, sequence = "recurring" } = mandate;
-  // Nothing is collected to save alone.
-  const due_on = livemode || amountOf(body) === 0 ? null : dueDate(at_ms, PRENOTIFICATION_DAYS);
-  return { ...method, mandate: { id, signed_at, sequence }, due_on };
+  return {
+    ...method,
+    mandate: { id, signed_at, sequence },
+    // Nothing is collected to save alone.
+    due_on: amountOf(body) === 0 ? null : dueDateOfNew({ at_ms, livemode }),
+  };
+}
+
+/** Returns the due date of a new collection; null: the account at the bank decides it. */
+export function dueDateOfNew(
+  { at_ms, livemode }: Pick<RequestContext, "at_ms" | "livemode">,
+): string | null {
+  return livemode ? null : dueDate(at_ms, PRENOTIFICATION_DAYS);
 }
 
 /** Makes the id of a mandate that a payment saves: `M`, and 20 capitals and digits. */

@@ -59,7 +59,6 @@ export function paymentOf(
   const change = new ChangeBuilder({
     ...payment,
     instrument_id: used?.shown.id ?? saves,
-    off_session: body.off_session ?? false,
     ...(used && personOf(used, payment.customer)),
   }, context);
   recordInstrument(change, body, used, behaviour);
@@ -181,7 +180,7 @@ function newPayment(
     method_kind: instrument.kind,
     method: instrument.method,
     instrument_id: null,
-    off_session: false,
+    off_session: body.off_session ?? false,
     customer: person,
     payer: person,
     description: body.description ?? null,

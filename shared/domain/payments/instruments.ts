@@ -20,7 +20,7 @@ import { checkCurrency, type Instrument as ReadInstrument } from "../providers/i
 import { openDetails } from "../providers/sealed_details.ts";
 import type { TestBehaviour } from "../providers/test_values.ts";
 import { RAILS } from "../rails.ts";
-import { collectionOf, dueDate, PRENOTIFICATION_DAYS, sandboxFingerprint } from "./collection.ts";
+import { collectionOf, dueDateOfNew, sandboxFingerprint } from "./collection.ts";
 
 /** An instrument that a payment uses, as it is stored. */
 export interface StoredInstrument {
@@ -56,17 +56,17 @@ const REPLACED = ["card", "iban", "wallet", "mandate", "save"] as const;
 export function useInstrument(
   body: CreatePaymentBody,
   { shown, test_behaviour, provider }: StoredInstrument,
-  { at_ms, livemode }: Pick<RequestContext, "at_ms" | "livemode">,
+  context: Pick<RequestContext, "at_ms" | "livemode">,
 ): ReadInstrument {
   checkUse(body, shown);
   const kind = shown.method_kind;
   checkCurrency(kind, body.currency);
   const { mandate } = shown;
-  const due_on = livemode || amountOf(body) === 0 ? null : dueDate(at_ms, PRENOTIFICATION_DAYS);
   const method = shown.method?.type === "sepa"
     ? {
       ...shown.method,
-      ...{ mandate: mandate && { ...mandate, sequence: "recurring" as const }, due_on },
+      mandate: mandate && { ...mandate, sequence: "recurring" as const },
+      due_on: dueDateOfNew(context),
     }
     : shown.method;
   const token = provider?.token;
@@ -145,7 +145,6 @@ export function checkSave(body: CreatePaymentBody, { kind, method, token }: Read
       '"off_session" is only for a payment by a saved "instrument": leave it out',
     );
   }
-  const amount_name = body.amount === undefined ? "amount_minor" : "amount";
   if (save === undefined) return;
   const person = body.payer && !body.customer ? "payer" : "customer";
   if (body[person]?.id === undefined) {
@@ -182,7 +181,8 @@ export function checkSave(body: CreatePaymentBody, { kind, method, token }: Read
   }
   if (amountOf(body) !== 0) return;
   if (capture === "manual") {
-    throw invalidParameter(amount_name, 'There is nothing to capture: leave "capture" out');
+    const param = body.amount === undefined ? "amount_minor" : "amount";
+    throw invalidParameter(param, 'There is nothing to capture: leave "capture" out');
   }
   if (kind === "card" && return_url === undefined) {
     throw invalidParameter(

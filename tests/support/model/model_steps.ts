@@ -89,7 +89,7 @@ export interface Due {
   at_ms: number;
   waits(): boolean;
   move: Move;
-  /** What follows from the move. */
+  /** Changes the rest of the model after the move. */
   then?(at_ms: number): void;
   /** The number of an advance that counts it. */
   did?: "expired_payments" | "disputes_closed";
