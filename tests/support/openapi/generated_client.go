@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"generated_client/payments"
+	"github.com/oapi-codegen/runtime/types"
 )
 
 func main() {
@@ -67,10 +68,11 @@ func keyed(name string) *payments.CreatePaymentParams {
 
 func order(number string) payments.CreatePaymentBody {
 	amount, month, year, cvc := int64(1999), 12, 2034, "123"
+	email := types.Email("ada@example.com")
 	return payments.CreatePaymentBody{
 		AmountMinor: &amount,
 		Currency:    "EUR",
-		Payer:       &payments.PersonInput{Email: "ada@example.com"},
+		Payer:       &payments.PersonInput{Email: &email},
 		Card:        &payments.CardInput{Number: &number, ExpMonth: &month, ExpYear: &year, Cvc: &cvc},
 	}
 }
