@@ -170,7 +170,8 @@ async function attemptedDelivery(client: PaymentsClient, id: string): Promise<We
     const { status, attempts, blocked_by } = delivery;
     if (status !== "pending" || attempts.length > 0) return delivery;
     const first = blocked_by && await client.webhookDeliveries.retrieve(blocked_by);
-    if (first && first.attempts.length > 0) {
+    // One that was delivered since the first read does not block any more.
+    if (first && first.attempts.length > 0 && first.status !== "delivered") {
       const earlier = describe(first, responseOf(first)).trimEnd();
       throw new CommandError(`${id} waits until the endpoint takes an earlier event:\n${earlier}`);
     }
