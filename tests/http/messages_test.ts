@@ -18,22 +18,45 @@ const JARGON =
   /\b(expected|received|invalid_type|invalid input|int|regex|nan|undefined|union|string|boolean|enum|schema|zod|parse|payload|invalid)\b/i;
 /** The message for a missing field or for null, with the words for the field. */
 const ABSENT = /^"[^"]+" (?:is required|cannot be null): (leave it out, or )?send (.+)$/;
+/** The end of a message about the length of a text. errors_test.ts has it. */
+const COUNT = /: it (is empty|has \d+)$/;
 /** The maximum length of a message. */
 const LONGEST = 230;
 
 /** A mistake, and its message. */
 interface Line {
-  field?: string;
   mistake: string;
   message: string;
 }
 
 serviceCase("messages of errors name the fault and the value to send", async (t, service) => {
-  const sections: [title: string, lines: Line[]][] = [];
-  const shown = new Set<string>();
+  const sections: [title: string, lines: Line[]][] = [["Fields", await fieldLines(service)]];
+  for (const [title, mistakes] of OTHER_MISTAKES) {
+    const by_message = new Map<string, string>();
+    for (const [mistake, make] of mistakes) {
+      const message = judge(await make(service), mistake);
+      const others = by_message.get(message);
+      by_message.set(message, others ? `${others}\n${mistake}` : mistake);
+    }
+    sections.push([title, [...by_message].map(([message, mistake]) => ({ mistake, message }))]);
+  }
+  const page = render(sections);
+  await t.step("the page shows every field", () => {
+    for (const name of ["amount_minor", "card.cvc", "iban.bic", "wallet.network", "events[0]"]) {
+      assert.ok(page.includes(`\n${name}: `) || page.includes(`${name}, `), name);
+    }
+  });
+  if (Deno.env.get("UPDATE_MESSAGES")) await Deno.writeTextFile(PAGE, page);
+  const committed = await Deno.readTextFile(PAGE);
+  assert.equal(page, committed, "read the new messages, then write them: UPDATE_MESSAGES=1");
+});
+
+/** The messages of each field of each operation. Those that differ in the field alone are one. */
+async function fieldLines(service: TestService): Promise<Line[]> {
+  /** By wording: the message of the first field, and the fields by their mistakes. */
+  const wordings = new Map<string, { message: string; fields: Map<string, Set<string>> }>();
   for (const { operation, path, alias_of } of ADDRESSES) {
     if (alias_of !== null) continue;
-    const lines: Line[] = [];
     const cases = operation.method === "GET"
       ? wrongQueries(operation.query)
       : wrongBodies(operation.body);
@@ -43,36 +66,25 @@ serviceCase("messages of errors name the fault and the value to send", async (t,
       const message = judge(response, `${path} ${wrong.path}: ${wrong.shown}`);
       refused.push({ wrong, message });
     }
-    for (const { wrong, message } of refused) {
-      const of_field = refused.filter((other) => other.wrong.path === wrong.path);
-      if (isAbsent(wrong, message, of_field)) continue;
-      // Several operations have the same field. The page shows it once.
-      const key = JSON.stringify([wrong.path, wrong.shown, message]);
-      if (shown.has(key)) continue;
-      shown.add(key);
-      const same = lines.find((line) => line.field === wrong.path && line.message === message);
-      if (same) same.mistake += `, ${wrong.shown}`;
-      else lines.push({ field: wrong.path, mistake: `${wrong.path}: ${wrong.shown}`, message });
+    for (const [field, of_field] of Map.groupBy(refused, ({ wrong }) => wrong.path)) {
+      const shown = of_field.filter((one) => !isAbsent(one.wrong, one.message, of_field));
+      const wordingOf = ({ message }: { message: string }) =>
+        message.replace(COUNT, "").replaceAll(`"${field}`, '"…');
+      for (const [wording, same] of Map.groupBy(shown, wordingOf)) {
+        const message = same[0]!.message.replace(COUNT, "");
+        if (!wordings.has(wording)) wordings.set(wording, { message, fields: new Map() });
+        const { fields } = wordings.get(wording)!;
+        const mistakes = [...new Set(same.map(({ wrong }) => wrong.shown))].join(", ");
+        fields.set(mistakes, (fields.get(mistakes) ?? new Set()).add(field));
+      }
     }
-    if (lines.length > 0) sections.push([`${operation.method} ${path}`, lines]);
   }
-  for (const [title, mistakes] of OTHER_MISTAKES) {
-    const lines: Line[] = [];
-    for (const [mistake, make] of mistakes) {
-      lines.push({ mistake, message: judge(await make(service), mistake) });
-    }
-    sections.push([title, lines]);
-  }
-  const page = render(sections);
-  await t.step("the page shows every field", () => {
-    for (const name of ["amount_minor", "card.cvc", "iban.bic", "wallet.network", "events[0]"]) {
-      assert.ok(page.includes(`\n${name}: `), name);
-    }
-  });
-  if (Deno.env.get("UPDATE_MESSAGES")) await Deno.writeTextFile(PAGE, page);
-  const committed = await Deno.readTextFile(PAGE);
-  assert.equal(page, committed, "read the new messages, then write them: UPDATE_MESSAGES=1");
-});
+  return [...wordings.values()].map(({ message, fields }) => ({
+    mistake: [...fields].map(([mistakes, names]) => `${[...names].join(", ")}: ${mistakes}`)
+      .join("\n"),
+    message,
+  }));
+}
 
 /** Whether a message is for a missing field or for null. Asserts that the others have its words. */
 function isAbsent(
@@ -118,8 +130,9 @@ function render(sections: [title: string, lines: Line[]][]): string {
     "# Messages of errors",
     "",
     "This page lists wrong requests, and below each the message of its error. Each field of each",
-    "operation is wrong once, but not missing and not null: those messages have the same words. Other",
-    "mistakes follow. `messages_test.ts` writes and checks it.",
+    "operation is wrong once, but not missing and not null: those messages have the same words. A",
+    "message with the same words for several fields is shown for the first. Other mistakes follow.",
+    "`messages_test.ts` writes and checks the page.",
     ...sections.flatMap(([title, lines]) => [
       "",
       `## ${title}`,

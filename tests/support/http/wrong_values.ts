@@ -33,6 +33,7 @@ const SOUND: Readonly<Record<string, unknown>> = {
   payment_id: `pay_${"0".repeat(26)}`,
   expires_at: "2034-01-31T09:00:00Z",
   since: "2026-01-31T09:00:00Z",
+  signed_at: "2026-01-31",
   metadata: { order: "1001" },
 };
 
