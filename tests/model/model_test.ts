@@ -488,12 +488,15 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
   }
   const instruments = await readInstruments(model, { service, key });
   assert.deepEqual(
-    instruments.map((
-      { status, ended_reason, usage, is_kept, sequence, last_used_at }: Record<string, unknown>,
-    ) => [status, ended_reason, usage, is_kept, sequence, last_used_at]),
-    newestFirst(model.instruments).map(({ payment: { standing: { saved } }, used_ms }) => [
+    instruments.map((shown: Record<string, unknown>) => [
+      ...[shown["status"], shown["ended_reason"], shown["usage"], shown["is_kept"]],
+      ...[shown["sequence"], shown["last_used_at"], shown["ended_at"]],
+    ]),
+    newestFirst(model.instruments).map((
+      { payment: { standing: { saved } }, used_ms, ended_ms },
+    ) => [
       ...[saved!.status, saved!.reason, saved!.usage, saved!.is_kept, saved!.sequence],
-      used_ms === null ? null : new Date(used_ms).toISOString(),
+      ...[used_ms, ended_ms].map((at_ms) => at_ms === null ? null : new Date(at_ms).toISOString()),
     ]),
   );
   for (const { id, ended_ms } of model.instruments) {

@@ -279,6 +279,19 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       .flatMap((name) => [0, 10].flatMap((amount) => [save(name, amount), ...uses])),
   ],
   [
+    "a save that is declined or not authenticated leaves an instrument that has failed",
+    [
+      ...["card_declined", "token_no_funds"].flatMap((name) => [save(name), ...uses]),
+      send({ ...paid, outcome: "declined", save: "off_session" } as ChangeStep),
+      ...uses,
+      ...[0, 10].flatMap((amount) => [
+        save("token_3ds", amount),
+        send({ do: "move", target: 0, move: { do: "authenticate", result: "failure" } }),
+        ...uses,
+      ]),
+    ],
+  ],
+  [
     "an instrument whose save has no response is pending, and active with the late result",
     [declare("provider", "timeout"), save("card"), ...uses, clock(60), ...uses, LOOK],
   ],

@@ -18,6 +18,8 @@ export const PAYMENTS = "/api-v1-payments/v1/payments";
 export const REFUNDS = "/api-v1-payments/v1/refunds";
 export const LEDGER = "/api-v1-payments/v1/ledger_entries";
 export const SANDBOX = "/api-v1-sandbox";
+/** The longest advance of a clock. */
+const MAX_ADVANCE_S = 400 * 86_400;
 
 /** An approved instrument of each kind, as a create takes it. */
 export const APPROVED = {
@@ -67,6 +69,19 @@ export function advance(
   options: CallOptions = {},
 ): Promise<TestResponse> {
   return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
+}
+
+/** Advances the clock of the sandbox by so many seconds, in steps that it takes. */
+export async function advanceClock(service: TestService, seconds: number): Promise<void> {
+  for (let left = seconds; left > 0; left -= MAX_ADVANCE_S) {
+    let body: Record<string, unknown> = { advance: Math.min(left, MAX_ADVANCE_S) };
+    for (let has_more = true; has_more;) {
+      const clock = await service.call("POST", `${SANDBOX}/clock`, { body });
+      assert.equal(clock.status, 200, clock.text);
+      has_more = clock.body.has_more;
+      body = { to: clock.body.target };
+    }
+  }
 }
 
 /** Makes a payment of 1000 in a status and returns it. `partially_refunded`: a refund of 400. */
