@@ -57,6 +57,11 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
   };
 }
 
+/** Reports whether a web page sent the request. A browser sends no Origin to the page's host. */
+export function isFromPage(headers: Headers): boolean {
+  return headers.has("Origin") || headers.has("Sec-Fetch-Site");
+}
+
 function matches(pattern: string, origin: string): boolean {
   if (!pattern.endsWith(":*")) return pattern === origin;
   const host = pattern.slice(0, -2);

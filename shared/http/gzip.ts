@@ -1,4 +1,6 @@
-/** Bodies that are compressed once and sent often. */
+/** Compressed bodies: those that are sent often, and every response above 1 kB. */
+
+import { gzipSync } from "node:zlib";
 
 /** Bytes in an `ArrayBuffer`. In Deno 2.1.4 the type `Uint8Array` has no parameter. */
 export type Bytes = ReturnType<Uint8Array["slice"]>;
@@ -9,6 +11,22 @@ export function acceptsGzip(accept_encoding = ""): boolean {
     const [coding, quality = ""] = part.split(";", 2).map((text) => text.trim().toLowerCase());
     return coding === "gzip" && Number(quality.replace("q=", "") || 1) > 0;
   });
+}
+
+/** Longest response in characters that is not compressed: it takes a packet or two anyway. */
+const PLAIN_MOST = 1_024;
+
+/**
+ * Compresses a response, if it is long enough and its client takes that. At once, because a stream
+ * for each response would take several times as long.
+ * @param body the body of the response
+ */
+export function compressResponse(response: Response, body: string, accepted?: string): Response {
+  if (body.length <= PLAIN_MOST) return response;
+  response.headers.append("Vary", "Accept-Encoding");
+  if (!acceptsGzip(accepted)) return response;
+  response.headers.set("Content-Encoding", "gzip");
+  return new Response(new Uint8Array(gzipSync(body)), response);
 }
 
 /** Compresses bytes. */

@@ -9,7 +9,9 @@ import { idGenerator } from "../core/ids.ts";
 import { type Describe, requestDurations, span, traceparentOf } from "../core/tracing.ts";
 import { Retries } from "../jobs/retries.ts";
 import type { RateLimits } from "../store/outcome.ts";
+import { isFromPage } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { compressResponse } from "./gzip.ts";
 import type { Env, ObservedRequest, RequestState } from "./request_state.ts";
 import { LIVE_ENVIRONMENT } from "./request_environment.ts";
 
@@ -60,6 +62,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     c.set("deps", deps);
     await next();
     await state.environment.end?.(c);
+    compress(c);
     const { headers, status } = c.res;
     headers.set("Request-Id", state.request_id);
     if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
@@ -119,6 +122,17 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   };
 }
 
+/** Compresses the response of a request for a client that takes that. */
+function compress(c: Context<Env>): void {
+  const { response_body } = c.get("state");
+  if (response_body === null || c.req.method === "HEAD") return;
+  const sent = compressResponse(c.res, response_body, c.req.header("Accept-Encoding"));
+  if (sent === c.res) return;
+  // Otherwise Hono would make a stream of the body.
+  c.res = undefined;
+  c.res = sent;
+}
+
 /** Returns the attributes of a request with few values, by the conventions of OpenTelemetry. */
 function attributesOf(method: string | null, url: string, status: number, route: string) {
   return {
@@ -133,11 +147,6 @@ function attributesOf(method: string | null, url: string, status: number, route:
 function spanName(method: string | null, route: string): string {
   const name = method ?? "HTTP";
   return route === UNKNOWN_ROUTE ? name : `${name} ${route}`;
-}
-
-/** Reports whether a web page sent the request. A browser sends no Origin to the page's host. */
-function isFromPage(headers: Headers): boolean {
-  return headers.has("Origin") || headers.has("Sec-Fetch-Site");
 }
 
 /** Returns the requests of a key in a window, if no other key of its environment sends any. */

@@ -6,6 +6,7 @@
 import type { Sandbox } from "./sandbox.ts";
 import type { Context } from "hono";
 import { hasSeededPrefix } from "../core/api_key.ts";
+import { isFromPage } from "../http/cross_origin.ts";
 import { idGenerator, type RandomSource } from "../core/ids.ts";
 import { seededRandom } from "./seeded_random.ts";
 import { timeIn } from "./known_settings.ts";
@@ -44,6 +45,14 @@ export async function storeTranscript(
 /** The path of a transcript, which does not change with each look at it. */
 const TRANSCRIPT = /\/transcript$/;
 
+/**
+ * Reports whether a request is a part of the run. A read for a web page is none: the run is the
+ * same whether somebody looks at it or not.
+ */
+function isOfRun({ method, path, raw: { headers } }: Context<Env>["req"]): boolean {
+  return !TRANSCRIPT.test(path) && !(method === "GET" && isFromPage(headers));
+}
+
 /** Numbers a request of a seeded sandbox. */
 export async function numberRequest(
   c: Context<Env>,
@@ -51,7 +60,7 @@ export async function numberRequest(
 ): Promise<void> {
   const state = c.get("state");
   const { hash, text } = state.key!;
-  if (!hasSeededPrefix(text) || TRANSCRIPT.test(c.req.path)) return;
+  if (!hasSeededPrefix(text) || !isOfRun(c.req)) return;
   const settings = await seeded_store.number(known_settings.accessOf(c, null));
   if (settings === null) return;
   known_settings.learn(hash, settings);

@@ -4,6 +4,8 @@
  */
 
 import assert from "node:assert/strict";
+import { NeedsInternals } from "../support/service/needs_internals.ts";
+import { IS_REMOTE } from "../support/service/product.ts";
 import { BASE_URL, type TestService } from "../support/service/service.ts";
 import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES } from "../support/http/routes.ts";
@@ -55,6 +57,30 @@ serviceCase("headers of every response", async (t, service) => {
       assert.equal(response.headers.get("Location"), null);
     }
   });
+});
+
+serviceCase("compression", async (t, service) => {
+  if (IS_REMOTE) throw new NeedsInternals("the encoding, which fetch removes");
+  for (let i = 0; i < 3; i++) await service.pay();
+  const { body: { data: [{ id }] } } = await service.call("GET", PAYMENTS);
+  const plain = await service.call("GET", PAYMENTS);
+  assert.ok(plain.text.length > 1_024);
+  const gzip = "gzip, deflate, br";
+  const cases: [string, string, Record<string, string>, "gzip" | null][] = [
+    ["a list above 1 kB", PAYMENTS, { "Accept-Encoding": gzip }, "gzip"],
+    ["a client that takes none", PAYMENTS, {}, null],
+    ["a client that refuses it", PAYMENTS, { "Accept-Encoding": "gzip;q=0" }, null],
+    ["a response below 1 kB", `${PAYMENTS}/${id}`, { "Accept-Encoding": gzip }, null],
+  ];
+  for (const [name, path, headers, encoding] of cases) {
+    await t.step(`${name}: ${encoding ?? "none"}`, async () => {
+      const found = await service.call("GET", path, { headers });
+      assert.equal(found.headers.get("Content-Encoding"), encoding);
+      if (path !== PAYMENTS) return;
+      assert.equal(found.text, plain.text);
+      assert.equal(found.headers.get("Vary"), "Accept-Encoding");
+    });
+  }
 });
 
 /** The test service allows https://console.example.com and http://localhost:*. */

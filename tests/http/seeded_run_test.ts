@@ -249,6 +249,24 @@ serviceCase("a seeded sandbox", async (t, service) => {
       ) + (select count(*) from pay.sandbox_settings where seed = 'purged') as n`;
     assert.equal(Number(left!.n), 0);
   });
+  await t.step("the same run with a page open gives the same bytes", async () => {
+    const transcripts = [];
+    for (const page of [null, { "Sec-Fetch-Site": "same-origin" }, { Origin: new URL(CONSOLE_URL).origin }]) {
+      const key = await makeSeeded(service, "page");
+      for (let round = 1; round <= 2; round++) {
+        const { body: { id } } = await service.pay({}, { key });
+        for (const path of page ? [PAYMENTS, `${PAYMENTS}/${id}`, `${SANDBOX}/clock`] : []) {
+          const read = await service.call("GET", path, { key, headers: page! });
+          assert.equal(read.status, 200, read.text);
+        }
+      }
+      transcripts.push(await transcriptOf(service, key));
+      const list = await service.call("GET", SANDBOXES);
+      await service.call("DELETE", `${SANDBOXES}/${list.body.data[0].id}`);
+    }
+    assert.equal(transcripts[0]!.match(/\n/g)!.length, 2);
+    assert.deepEqual(new Set(transcripts).size, 1);
+  });
   await t.step("its keys work like others, with random texts", async () => {
     const key = await makeSeeded(service, "keys");
     const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
