@@ -251,7 +251,11 @@ serviceCase("a seeded sandbox", async (t, service) => {
   });
   await t.step("the same run with a page open gives the same bytes", async () => {
     const transcripts = [];
-    for (const page of [null, { "Sec-Fetch-Site": "same-origin" }, { Origin: new URL(CONSOLE_URL).origin }]) {
+    for (
+      const page of [null, { "Sec-Fetch-Site": "same-origin" }, {
+        Origin: new URL(CONSOLE_URL).origin,
+      }]
+    ) {
       const key = await makeSeeded(service, "page");
       for (let round = 1; round <= 2; round++) {
         const { body: { id } } = await service.pay({}, { key });
