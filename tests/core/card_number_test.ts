@@ -7,8 +7,6 @@ import {
   containsCardNumber,
   normalizeCardNumber,
 } from "../../shared/core/card_number.ts";
-import { stretch } from "../support/core/hostile_text.ts";
-import { findSlowness } from "../support/core/growth.ts";
 
 const CARD = "4242424242424242";
 
@@ -76,44 +74,21 @@ const TEXTS: [name: string, text: string, contains: boolean][] = [
   ["15 digits", "378282246310005", true],
   ["13 digits", "4222222222222", true],
   ["19 digits", "4000000000000000006", true],
-  ["spaces", "4242 4242 4242 4242", true],
-  ["dashes", "4242-4242-4242-4242", true],
-  ["a separator after each digit", CARD.split("").join(" "), true],
-  ["mixed separators", "4242-4242 4242-4242", true],
-  ["text around", `paid with ${CARD}, thanks`, true],
   ["letters against it", `x${CARD}y`, true],
   ["a separator before and after", `- ${CARD} -`, true],
-  ["another run before", `12 / 34, ${CARD}`, true],
   ["another run of card length before", `4242424242424241, ${CARD}`, true],
-  ["a line break within", "4242 4242\n4242 4242", true],
-  ["no-break spaces", "4242\u00a04242\u00a04242\u00a04242", true],
-  ["thin spaces", "4242\u20094242\u20094242\u20094242", true],
-  ["en dashes", "4242–4242–4242–4242", true],
-  ["no-break hyphens", "4242\u20114242\u20114242\u20114242", true],
-  ["minus signs", "4242\u22124242\u22124242\u22124242", true],
-  ["zero-width spaces", "4242\u200b4242\u200b\u200b4242\u200b4242", true],
-  ["soft hyphens", CARD.split("").join("\u00ad"), true],
-  ["byte order marks", "4242\ufeff\ufeff42424242\ufeff4242", true],
   ["a zero-width space beside a space", "4242 \u200b4242\u200b 4242 4242", true],
   ["key caps", CARD.split("").join("\ufe0f\u20e3") + "\ufe0f\u20e3", true],
   ["full-width digits", FULL_WIDTH, true],
-  ["full-width digits and ideographic spaces", FULL_WIDTH.replace(/(.{4})/gu, "$1\u3000"), true],
-  ["Arabic-Indic digits", ARABIC_INDIC, true],
-  ["Devanagari digits", inDigitsFrom(0x0966), true],
   [
     "digits of three scripts",
     FULL_WIDTH.slice(0, 5) + ARABIC_INDIC.slice(5, 9) + CARD.slice(9),
     true,
   ],
-  ["mathematical digits", inDigitsFrom(0x1d7d8), true],
   ["circled digits", inDigitsFrom(0x2460 - 1), true],
-  ["digits beyond the basic plane", inDigitsFrom(0x11066), true],
   ["a card number and one more digit", "4000000000000000006" + "0", false],
-  ["empty", "", false],
-  ["no digits", "an order of four chairs", false],
   ["a wrong check digit", "4242424242424241", false],
   ["12 digits", "424242424242", false],
-  ["20 digits", "42424242424242424242", false],
   ["a number within a longer run", `1234${CARD}`, false],
   ["19 digits with four in front", "1234 4000000000000000006", true],
   ["a number and four digits", `${CARD} 1230`, true],
@@ -132,34 +107,19 @@ const TEXTS: [name: string, text: string, contains: boolean][] = [
   ],
   ["dates side by side", "2026-11-20 2026-11-21", false],
   ["dates of which the digits pass the check", "2026-11-20 2026-11-24", false],
-  ["two spaces within", "42424242  42424242", true],
-  ["a space and a dash within", "42424242 -42424242", true],
-  ["a letter within", "42424242x42424242", false],
-  ["points", "4242.4242.4242.4242", true],
-  ["underscores", "4242_4242_4242_4242", true],
   ["slashes in a path", "/pay/4242/4242/4242/4242/confirm", true],
-  ["a list", "4242, 4242, 4242, 4242", true],
   ["colons", "pan:4242:4242:4242:4242", true],
-  ["columns", "| 4242 | 4242 | 4242 | 4242 |", true],
   ["a form's spaces", "pan=4242+4242+4242+4242&cvc=123", true],
   ["a plus sign before", "+4242424242424242", true],
-  ["full-width points", "4242．4242．4242．4242", true],
-  ["a point after each digit", CARD.split("").join("."), true],
-  ["several kinds of separators", "4242.4242/4242_4242", true],
-  ["uneven groups, all with points", "42.4242.4242.424242", true],
   ["the print of American Express", "3782.822463/10005", true],
   ["the print of Diners Club", "3622_720627.1667", true],
   ["percent-encoded spaces", "4242%204242%204242%204242", true],
-  ["percent-encoded spaces, twice", "4242%25204242%25204242%25204242", true],
-  ["percent-encoded digits", percentEncoded(CARD), true],
   ["percent-encoded full-width digits", encodeURIComponent(FULL_WIDTH), true],
   ["percent-encoded digits among others", "https://x.example/%3424242%34242424242", true],
-  ["a percent sign before", "%4242424242424242", true],
   ["broken percent-encoding", "%zz%4%C0 4242424242424242 %", true],
   ["a wrong check digit behind percent-encoding", "4242%204242%204242%204241", false],
   ["digits in a hex id without letters", "424242424242424200000000", false],
   ["an id of a sandbox with a clock", "key_1q3qnycx4242424242424242a0", false],
-  ["an id in a path", "/v1/api_keys/key_1q3qnycx4242424242424242a0/rotate", false],
   ["an id of digits", "key_00000000004242424242424242", false],
   ["a number beside an id", "key_1q3qnycx00000000cc2w30pra0 4242424242424242", true],
   ["a number in a hex hash", "9f86d0814242424242424242aa9f86d0814242aa", false],
@@ -168,7 +128,6 @@ const TEXTS: [name: string, text: string, contains: boolean][] = [
   ["coordinates", "52.520008, 13.404950", false],
   ["addresses and times", "34.117.59.81:1740601436630", false],
   ["a time", "2026-11-22T13:00:00.000Z", false],
-  ["a time with a space", "2026-11-22 13:00:00.004", false],
   ["an identifier", "pay_01j9z3k4m5n6p7q8r9s0t1v2w3", false],
 ];
 
@@ -255,41 +214,6 @@ Deno.test("containsCardNumber() finds only whole groups that make a valid number
   );
 });
 
-Deno.test("containsCardNumber() does one pass over hostile texts of 64 KiB", async () => {
-  const longest = 65_536;
-  for (
-    const piece of [
-      "1",
-      "1 ",
-      "1-",
-      "1  ",
-      "1\u200b",
-      "1111111 ",
-      "1".repeat(21) + " ",
-      "٤",
-      "１",
-      "424242424242425 1x",
-      "\ufdfa",
-      ".",
-      "1.",
-      "1  .,",
-      "%",
-      "%34",
-      "%2534",
-      "%E2",
-      "1111%20",
-      "a0",
-      "1+",
-      // Marks of two combining classes. Normalization sorts a run of them.
-      "\u0301\u0316",
-    ]
-  ) {
-    const shape = { before: "", repeated: piece, after: "" };
-    assert.equal(containsCardNumber(stretch(shape, longest)), false, piece);
-    assert.equal(await findSlowness({ longest, read: containsCardNumber }, shape), null, piece);
-  }
-});
-
 Deno.test("containsCardNumber() takes similar time for all texts of digits", () => {
   // Each text is a run of digits and separators. Very many parts of it pass the check.
   const pieces = fc.sample(
@@ -336,31 +260,6 @@ Deno.test("containsCardNumber() knows the value of each digit of other scripts",
     assert.ok(containsCardNumber(text), text);
   }
   assert.ok(scripts > 60);
-});
-
-Deno.test("containsCardNumber() takes similar time for text of any script", () => {
-  const textOf = (first: number, size: number) => {
-    const next = (n: number) => String.fromCodePoint(first + n * 7919 % size);
-    return Array.from({ length: 16_000 }, (_, n) => next(n)).join("");
-  };
-  const timeOf = (text: string) => {
-    const times = Array.from({ length: 7 }, () => {
-      const before = performance.now();
-      containsCardNumber(text);
-      return performance.now() - before;
-    });
-    return times.sort((a, b) => a - b)[3]!;
-  };
-  const cyrillic = timeOf(textOf(0x400, 256));
-  const scripts = {
-    ideographs: [0x4e00, 20_000],
-    hangul: [0xac00, 11_000],
-    rare: [0x20000, 40_000],
-  };
-  for (const [script, [first, size]] of Object.entries(scripts)) {
-    const ms = timeOf(textOf(first!, size!));
-    assert.ok(ms < 8 * cyrillic, `${script}: ${ms} ms, Cyrillic ${cyrillic} ms`);
-  }
 });
 
 /** The test card, or another number, in the digits that start at a code point. */

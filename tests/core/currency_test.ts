@@ -11,29 +11,18 @@ import {
   STABLECOINS,
 } from "../../shared/core/currency.ts";
 
-const DIGITS: [code: string, digits: number][] = [
-  ["EUR", 2],
-  ["USD", 2],
-  ["GBP", 2],
-  ["CHF", 2],
-  ["XCG", 2],
-  ["MGA", 2],
-  ["MRU", 2],
-  ["JPY", 0],
-  ["KRW", 0],
-  ["ISK", 0],
-  ["UGX", 0],
-  ["XOF", 0],
-  ["KWD", 3],
-  ["TND", 3],
-  ["USDC", 6],
-  ["USDT", 6],
+const DIGITS: [digits: number, codes: string][] = [
+  [0, "JPY KRW ISK UGX XOF"],
+  [2, "EUR USD GBP CHF XCG MGA MRU"],
+  [3, "KWD TND"],
+  [6, "USDC USDT"],
 ];
-
-for (const [code, digits] of DIGITS) {
-  Deno.test(`minorUnitDigits() of ${code} is ${digits}`, () => {
-    assert.ok(isCurrency(code));
-    assert.equal(minorUnitDigits(code), digits);
+for (const [digits, codes] of DIGITS) {
+  Deno.test(`minorUnitDigits() of ${codes} is ${digits}`, () => {
+    for (const code of codes.split(" ")) {
+      assert.ok(isCurrency(code), code);
+      assert.equal(minorUnitDigits(code), digits, code);
+    }
   });
 }
 
@@ -81,25 +70,17 @@ for (const [amount_minor, code, text] of AMOUNTS) {
   });
 }
 
-const DECIMALS: [text: string, code: string, amount_minor: number | null][] = [
-  ["19.9", "EUR", 1990],
-  ["19.990", "EUR", 1999],
-  ["19.999", "EUR", null],
-  ["19.99", "JPY", null],
-  ["500.00", "JPY", 500],
-  ["1.5", "USDC", 1_500_000],
-  ["1.0000005", "USDC", null],
-  ["0.29", "EUR", 29],
-  [".5", "EUR", null],
-  ["-1.5", "EUR", null],
-  ["1e3", "EUR", null],
-  ["1,5", "EUR", null],
-  ["", "EUR", null],
+const DECIMALS: [code: string, amounts: Record<string, number | null>][] = [
+  ["EUR", { "19.9": 1990, "19.990": 1999, "0.29": 29, "19.999": null, "": null }],
+  ["EUR", { ".5": null, "-1.5": null, "1e3": null, "1,5": null }],
+  ["JPY", { "500.00": 500, "19.99": null }],
+  ["USDC", { "1.5": 1_500_000, "1.0000005": null }],
 ];
-
-for (const [text, code, amount_minor] of DECIMALS) {
-  Deno.test(`parseDecimal() of "${text}" ${code} is ${amount_minor}`, () => {
-    assert.equal(parseDecimal(text, code), amount_minor);
+for (const [code, amounts] of DECIMALS) {
+  Deno.test(`parseDecimal() of ${code}: ${Object.keys(amounts).join(" ")}`, () => {
+    for (const [text, amount] of Object.entries(amounts)) {
+      assert.equal(parseDecimal(text, code), amount, text);
+    }
   });
 }
 

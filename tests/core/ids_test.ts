@@ -82,43 +82,26 @@ Deno.test("idGenerator() leaves reserved ordinals unused, with the same randomne
   }
 });
 
-Deno.test("idFloor() is the lowest id of its moment", () => {
-  assert.equal(idGenerator(NOW, fill(0))("pay_"), idFloor("pay_", NOW));
-  assert.ok(isId("pay_", idFloor("pay_", NOW)));
-});
-
-Deno.test("idFloor() is above every id of the millisecond before", () => {
+Deno.test("idFloor() is the lowest id of its moment, above every id of the millisecond before", () => {
+  const floor = idFloor("pay_", NOW);
+  assert.equal(idGenerator(NOW, fill(0))("pay_"), floor);
+  assert.ok(isId("pay_", floor));
   const earlier = idGenerator(NOW - 1, fill(255));
-  for (let i = 0; i < 32; i++) assert.ok(earlier("pay_") < idFloor("pay_", NOW));
-});
-
-Deno.test("idFloor() of a time before 1970 is below every id", () => {
+  for (let i = 0; i < 32; i++) assert.ok(earlier("pay_") < floor);
+  // A time before 1970 is below every id.
   assert.ok(idFloor("pay_", -1) <= idGenerator(0, fill(0))("pay_"));
 });
 
 const SUFFIX = "0123456789abcdefghjkmnpqrs";
-const FORMS: [text: string, is: boolean][] = [
-  [`pay_${SUFFIX}`, true],
-  [`re_${SUFFIX}`, false],
-  [`pay_${SUFFIX}0`, false],
-  [`pay_${SUFFIX.slice(1)}`, false],
-  [`pay_${SUFFIX.toUpperCase()}`, false],
-  [`pay_${SUFFIX.slice(1)}i`, false],
-  [`pay_${SUFFIX.slice(1)}l`, false],
-  [`pay_${SUFFIX.slice(1)}o`, false],
-  [`pay_${SUFFIX.slice(1)}u`, false],
-  [`pay_${SUFFIX}\n`, false],
-  [` pay_${SUFFIX}`, false],
-  [SUFFIX, false],
-  ["pay_", false],
-  ["", false],
+const NO_IDS = [
+  ...[`re_${SUFFIX}`, `pay_${SUFFIX}0`, `pay_${SUFFIX.slice(1)}`, `pay_${SUFFIX.toUpperCase()}`],
+  ...["i", "l", "o", "u"].map((letter) => `pay_${SUFFIX.slice(1)}${letter}`),
+  ...[`pay_${SUFFIX}\n`, ` pay_${SUFFIX}`, SUFFIX, "pay_", ""],
 ];
-
-for (const [text, is] of FORMS) {
-  Deno.test(`isId() is ${is} for ${JSON.stringify(text)}`, () => {
-    assert.equal(isId("pay_", text), is);
-  });
-}
+Deno.test("isId() takes only the prefix and 26 characters of the alphabet", () => {
+  assert.ok(isId("pay_", `pay_${SUFFIX}`));
+  assert.deepEqual(NO_IDS.filter((text) => isId("pay_", text)), []);
+});
 
 const ROOT = "5f".repeat(32);
 
