@@ -86,15 +86,6 @@ Deno.test("list() sends no further request after a break", () =>
     assert.equal(requested.length, 1);
   }));
 
-Deno.test("list().pages() iterates over pages", () =>
-  withServer([pages], async ({ client }) => {
-    const sizes: number[] = [];
-    for await (const { data } of client.payments.list({ limit: 2 }).pages()) {
-      sizes.push(data.length);
-    }
-    assert.deepEqual(sizes, [2, 2, 1]);
-  }));
-
 Deno.test("list().all() gives every item, in pages of 100 unless limit says otherwise", () =>
   withServer([pages], async ({ client, requested }) => {
     const ids = (await Array.fromAsync(client.payments.list().all())).map(({ id }) => id);
@@ -155,13 +146,4 @@ Deno.test("list() rejects when it is awaited, iterated or caught", () =>
     let settled = false;
     await assert.rejects(list().finally(() => settled = true), ApiError);
     assert.ok(settled);
-  }));
-
-Deno.test("list() works in Promise.all", () =>
-  withServer([pages], async ({ client }) => {
-    const [one, all] = await Promise.all([
-      client.payments.list({ limit: 1 }),
-      client.payments.list(),
-    ]);
-    assert.deepEqual([one.data.length, all.data.length], [1, 5]);
   }));

@@ -26,23 +26,11 @@ for (const [code, { status }] of Object.entries(ERROR_CATALOGUE)) {
   });
 }
 
-const STATUSES: [status: number, transient: boolean][] = [
-  [200, false],
-  [301, false],
-  [400, false],
-  [404, false],
-  [408, true],
-  [429, true],
-  [500, true],
-  [502, true],
-  [504, true],
-  [546, true],
-];
-for (const [status, transient] of STATUSES) {
-  Deno.test(`isTransient() ${status} without a code is ${transient}`, () => {
-    assert.equal(isTransient({ status, code: undefined }), transient);
-  });
-}
+Deno.test("isTransient() without a code depends on the status", () => {
+  const statuses = [200, 301, 400, 404, 408, 429, 500, 502, 504, 546];
+  const found = statuses.filter((status) => isTransient({ status, code: undefined }));
+  assert.deepEqual(found, [408, 429, 500, 502, 504, 546]);
+});
 
 Deno.test("retryDelayMs() doubles up to its limit, and half of each delay is random", () => {
   for (let attempt = 1; attempt <= 12; attempt++) {
@@ -69,25 +57,17 @@ for (const [requested_ms, random, delay_ms] of REQUESTED) {
 }
 
 const NOW = Date.parse("2026-11-20T12:00:00Z");
-const HEADERS: [value: string | null, delay_ms: number | undefined][] = [
-  [null, undefined],
-  ["", undefined],
-  ["0", 0],
-  ["1", 1_000],
-  [" 7 ", 7_000],
-  ["120", 120_000],
-  ["-1", undefined],
-  ["1.5", undefined],
-  ["1e3", undefined],
-  ["soon", undefined],
-  ["2026", 2_026_000],
-  ["2026-11-20T12:00:05Z", undefined],
-  ["Fri, 20 Nov 2026 12:00:05 GMT", 5_000],
-  ["Fri, 20 Nov 2026 11:59:00 GMT", 0],
-  ["Fri, 99 Nov 2026 12:00:05 GMT", undefined],
+const HEADERS: [delay_ms: number | undefined, ...values: (string | null)[]][] = [
+  [undefined, null, "", "-1", "1.5", "1e3", "soon", "2026-11-20T12:00:05Z"],
+  [undefined, "Fri, 99 Nov 2026 12:00:05 GMT"],
+  [0, "0", "Fri, 20 Nov 2026 11:59:00 GMT"],
+  [1_000, "1"],
+  [5_000, "Fri, 20 Nov 2026 12:00:05 GMT"],
+  [7_000, " 7 "],
+  [2_026_000, "2026"],
 ];
-for (const [value, delay_ms] of HEADERS) {
-  Deno.test(`parseRetryAfter() ${JSON.stringify(value)} is ${delay_ms}`, () => {
-    assert.equal(parseRetryAfter(value, NOW), delay_ms);
+for (const [delay_ms, ...values] of HEADERS) {
+  Deno.test(`parseRetryAfter() ${JSON.stringify(values)} is ${delay_ms}`, () => {
+    for (const value of values) assert.equal(parseRetryAfter(value, NOW), delay_ms, value ?? "");
   });
 }

@@ -1,18 +1,21 @@
 /**
- * The receivers' module: the committed vectors, and cases that vectors cannot express. It accepts no
+ * The receivers' module: the published vectors, and cases that vectors cannot express. It accepts no
  * header that an attacker without the secret can write (security.md, forged deliveries): the message
  * of a failure has the seed; `SEED` sets it. The npm packages `stripe` and `standardwebhooks` accept
  * our signatures, and we accept theirs. They read the machine's clock.
  */
 
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import StripeWorker from "stripe";
 import {
+  DEFAULT_TOLERANCE_SECONDS,
   signWebhook,
   verifyWebhook,
   type VerifyWebhookOptions,
+  WEBHOOK_SIGNATURE_HEADER,
   WebhookVerificationError,
 } from "../../packages/client/webhook_signature.ts";
 import vectors from "../../packages/client/test_vectors/webhook_signatures.json" with {
@@ -36,6 +39,27 @@ async function outcome(...given: Parameters<typeof verifyWebhook>): Promise<stri
     return error.reason;
   }
 }
+
+/** The reasons of a refusal, each of which has vectors. */
+const REASONS = ["invalid_payload", "malformed_header", "missing_header", "missing_secret"]
+  .concat("no_matching_signature", "timestamp_outside_tolerance");
+
+Deno.test("the vectors have the rules of the module, each name once, and every outcome", () => {
+  const { header_name, tolerance_seconds } = vectors;
+  assert.deepEqual([header_name, tolerance_seconds], [
+    WEBHOOK_SIGNATURE_HEADER,
+    DEFAULT_TOLERANCE_SECONDS,
+  ]);
+  const names = vectors.vectors.map(({ name }) => name);
+  assert.deepEqual(names.filter((name, i) => names.indexOf(name) !== i), []);
+  const outcomes = Map.groupBy(vectors.vectors, ({ expect }) => expect);
+  assert.deepEqual([...outcomes.keys()].sort(), [...REASONS, "valid"]);
+  for (const { name, header, secret, body } of outcomes.get("valid")!) {
+    const [, t] = /(?:^|,)t=(\d+)/.exec(header!)!;
+    const hex = createHmac("sha256", secret).update(`${t}.${body}`).digest("hex");
+    assert.ok(header!.includes(`v1=${hex}`), name);
+  }
+});
 
 for (const { name, body, body_base64, header, secret, now, expect } of vectors.vectors) {
   Deno.test(`verifyWebhook() vector: ${name}: ${expect}`, async () => {
@@ -154,14 +178,12 @@ Deno.test("signWebhook() makes the known signature", () => {
   );
 });
 
-for (const timestamp_seconds of [1.5, -1, NaN, Infinity, T * 1000, 1e21]) {
-  Deno.test(`signWebhook() refuses the timestamp ${timestamp_seconds}`, async () => {
-    await assert.rejects(
-      signWebhook({ body: BODY, secret: SECRET, timestamp_seconds }),
-      RangeError,
-    );
-  });
-}
+Deno.test("signWebhook() refuses a timestamp that is no whole number of seconds", async () => {
+  for (const timestamp_seconds of [1.5, -1, NaN, Infinity, T * 1000, 1e21]) {
+    const sign = signWebhook({ body: BODY, secret: SECRET, timestamp_seconds });
+    await assert.rejects(sign, RangeError, `${timestamp_seconds}`);
+  }
+});
 
 const HEADERS = 10_000;
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -285,23 +307,16 @@ const VERIFIERS: readonly [string, Verifier][] = [
 ];
 
 for (const [name, verify] of VERIFIERS) {
-  Deno.test(`${name} accepts signatures of signDelivery()`, async () => {
+  Deno.test(`${name} accepts signatures of signDelivery(), and refuses all others`, async () => {
     for (const body of BODIES) {
       const event = await verify(body, deliver(body, [NEW_SECRET]), NEW_SECRET);
       assert.deepEqual(event, JSON.parse(body));
     }
-  });
-
-  Deno.test(`${name} accepts either secret during a rotation`, async () => {
     const body = BODIES[0]!;
+    // Both secrets are valid during a rotation.
     const headers = deliver(body, [NEW_SECRET, OLD_SECRET]);
     await verify(body, headers, NEW_SECRET);
     await verify(body, headers, OLD_SECRET);
-  });
-
-  Deno.test(`${name} refuses another secret, another body and an old delivery`, async () => {
-    const body = BODIES[0]!;
-    const headers = deliver(body, [NEW_SECRET, OLD_SECRET]);
     const attempts: Parameters<Verifier>[] = [
       [body, headers, FOREIGN_SECRET],
       [body.replace("completed", "refunded"), headers, NEW_SECRET],
