@@ -32,7 +32,7 @@ const DECLINED = card("4000000000000002");
 const SECURE = card("4000002500003155");
 const SLOW = card("4000000000000119");
 const WALLET = "0x000000000000000000000000000000000000dEaD";
-const CHECKSUM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+const BAD = `${WALLET.slice(0, -4)}0bad`;
 
 /** The effects of a create by its status: events after the first, movements and operations. */
 const EFFECTS: Record<string, { events?: string[]; ledger?: string[]; operations?: string[] }> = {
@@ -83,8 +83,6 @@ const RESULTS: [
   [{ outcome: "success", ...LATER }, "authorized", "card"],
   [{ outcome: "pending", ...LATER }, "pending", "card"],
   [byCard("4242-4242-4242-4242"), "completed", "card"],
-  [byCard(" 4242 4242-42424242 "), "completed", "card"],
-  [byCard("4 2 4 2 4 2 4 2 4 2 4 2 4 2 4 2"), "completed", "card"],
   [{ card: { ...card("3782 822463 10005"), cvc: "1234" } }, "completed", "card"],
   [{ card: APPROVED, ...MANUAL }, "completed", "card"],
   [{ card: APPROVED, ...LATER }, "authorized", "card"],
@@ -99,7 +97,6 @@ const RESULTS: [
   [{ card: SLOW, ...LATER }, "processing", "card"],
   [{ card: SLOW, ...MANUAL }, "processing", "card", { operations: [] }],
   [{ iban: "DE89 3704 0044 0532 0130 00" }, "completed", "sepa"],
-  [{ iban: { iban: "De89 3704 0044 0532 013000" } }, "completed", "sepa"],
   [{ ...IBAN, method_kind: "swift" }, "completed", "swift"],
   [{ ...IBAN, ...MANUAL }, "pending", "sepa"],
   [{ iban: "de00 0000 0000 0000 0000 99" }, "failed", "sepa", RETURN],
@@ -110,14 +107,8 @@ const RESULTS: [
   [{ iban: "FR1420041010050500013M02606", currency: "USD" }, "completed", "swift"],
   [{ wallet: ` 0X${WALLET.slice(2, -4)} DEAD ` }, "completed", "stablecoin"],
   [{ wallet: WALLET, currency: "USDT" }, "completed", "stablecoin"],
-  [{ wallet: CHECKSUM }, "completed", "stablecoin"],
-  [{ wallet: `${WALLET.slice(0, -4)}0BAD` }, "failed", "stablecoin", REVERT],
-  [
-    { wallet: { address: `${WALLET.slice(0, -4)}0bad`, network: "tron" } },
-    "failed",
-    "stablecoin",
-    REVERT,
-  ],
+  [{ wallet: BAD.replace("bad", "BAD") }, "failed", "stablecoin", REVERT],
+  [{ wallet: { address: BAD, network: "tron" } }, "failed", "stablecoin", REVERT],
   ...NETWORKS.map((network): typeof RESULTS[number] => [
     { wallet: { address: WALLET, network } },
     "completed",
@@ -181,12 +172,8 @@ for (
     const returned = JSON.parse(text);
     if (status !== "declined") return assert.deepEqual([http, returned], [201, shown]);
     const { code, type, payment } = returned.error;
-    assert.deepEqual([http, code, type, returned.error.advice], [
-      402,
-      failure_code,
-      "payment",
-      advice,
-    ]);
+    const told = [http, code, type, returned.error.advice];
+    assert.deepEqual(told, [402, failure_code, "payment", advice]);
     assert.deepEqual(payment, shown);
   });
 }
@@ -198,9 +185,8 @@ const MEMBERS = "id object status amount amount_minor currency amount_refunded a
   "failure_code failure_message advice return_code livemode sequence created_at updated_at " +
   "completed_at cancelled_at";
 const PERSON = { email: "ada@example.com", name: "Ada" };
-const A = { amount: 5, currency: "usd", capability: "card_payment", customer: PERSON };
-const B = { amount_minor: 5, currency: "USD", method_kind: "card", payer: PERSON };
-const A_AND_B = { amount: 5, amount_minor: 5, currency: "USD", customer: PERSON, payer: PERSON };
+const USD = { currency: "usd" };
+const BOTH = { amount: 5, amount_minor: 5, currency: "USD", customer: PERSON, payer: PERSON };
 const DONE = { status: "completed", sequence: 2, amount_captured: 1000, completed_at: NOW };
 const HELD = { status: "authorized", sequence: 2, capture: "manual" };
 const VISA = { brand: "visa", last4: "4242", exp_month: 12 };
@@ -214,24 +200,13 @@ const byIban = (type: string, country: string, last4: string) => ({
 /** A whole body, and the members of the payment that differ from those of the first one. */
 const OBJECTS: [string, body: Record<string, unknown>, members: Record<string, unknown>][] = [
   ["nothing but the amount", {}, {}],
-  ["variant A", A, A_AND_B],
-  ["variant B", { ...B, amount: undefined }, A_AND_B],
-  ["A with method_kind and payer", {
-    ...A,
-    capability: undefined,
-    method_kind: "card",
-    customer: undefined,
-    payer: PERSON,
-  }, A_AND_B],
-  ["B with capability and customer", {
-    ...B,
-    amount: undefined,
-    method_kind: undefined,
-    capability: "card_payment",
-    payer: undefined,
-    customer: PERSON,
-  }, A_AND_B],
-  ["both names of every field", { ...A, ...B }, A_AND_B],
+  // Each field has two names, and the payment shows both.
+  ...[
+    { amount: 5, capability: "card_payment", customer: PERSON },
+    { amount: undefined, amount_minor: 5, method_kind: "card", payer: PERSON },
+    { amount: 5, method_kind: "card", payer: PERSON },
+    { ...BOTH, capability: "card_payment", method_kind: "card" },
+  ].map((body): typeof OBJECTS[number] => [JSON.stringify(body), { ...body, ...USD }, BOTH]),
   ["every field that it shows", SHOWN_FIELDS, SHOWN_FIELDS],
   ["a token with manual capture", {
     card: { token: "pm_card_visa" },
@@ -268,21 +243,17 @@ for (const [name, body, members] of OBJECTS) {
 }
 
 /** A wallet as it is sent, and how the payment shows it. */
-const WALLETS: [body: Record<string, unknown>, network: string, asset: string][] = [
-  [{ wallet: WALLET }, "ethereum", "USDC"],
-  [{ wallet: WALLET, currency: "usdt" }, "ethereum", "USDT"],
-  [{ wallet: { address: WALLET, network: "solana" } }, "solana", "USDC"],
-  [{ wallet: { address: WALLET, asset: "USDT" } }, "ethereum", "USDT"],
-  [
-    {
-      wallet: { address: WALLET, network: "base", asset: "USDC" },
-      currency: "USDC",
-    },
-    "base",
-    "USDC",
-  ],
+const WALLETS: [network: string, asset: string, body: Record<string, unknown>][] = [
+  ["ethereum", "USDC", { wallet: WALLET }],
+  ["ethereum", "USDT", { wallet: WALLET, currency: "usdt" }],
+  ["solana", "USDC", { wallet: { address: WALLET, network: "solana" } }],
+  ["ethereum", "USDT", { wallet: { address: WALLET, asset: "USDT" } }],
+  ["base", "USDC", {
+    wallet: { address: WALLET, network: "base", asset: "USDC" },
+    currency: "USDC",
+  }],
 ];
-for (const [body, network, asset] of WALLETS) {
+for (const [network, asset, body] of WALLETS) {
   Deno.test(`decideCreate() ${JSON.stringify(body)} shows ${asset} on ${network}`, () => {
     const { method } = JSON.parse(decide(body).payment!.body);
     const { tx_hash, ...wallet } = method.wallet;
@@ -312,14 +283,11 @@ Deno.test("decideCreate() sends the payer to the console's page, if there is a c
   const [, token] = /^https:\/\/console\.example\.com\/x\/#\/challenge\/([0-9a-f]{48})$/
     .exec(hosted.url)!;
   assert.ok(isChallengeUrl(hosted.url));
-  assert.deepEqual(
-    hosted.operations.map(({ op, provider_reference, subject_id }) => [
-      op,
-      provider_reference,
-      subject_id,
-    ]),
-    [["abandon", null, hosted.payment.id], ["authorize", token, hosted.payment.id]],
-  );
+  const operations = hosted.operations.map((
+    one,
+  ) => [one.op, one.provider_reference, one.subject_id]);
+  const { id } = hosted.payment;
+  assert.deepEqual(operations, [["abandon", null, id], ["authorize", token, id]]);
 });
 
 /** Each test token, with what responses show of its card. */
@@ -335,8 +303,10 @@ const TOKENS: Record<string, [brand: string, last4: string]> = {
   pm_card_late: ["visa", "0119"],
   pm_card_createDispute: ["visa", "0259"],
 };
-Deno.test("TEST_TOKENS has the published tokens and no other", () => {
+Deno.test("TEST_TOKENS has the published tokens and no other, for published cards", () => {
   assert.deepEqual(Object.keys(TEST_TOKENS).sort(), Object.keys(TOKENS).sort());
+  const published = TEST_CARDS.map(({ value }) => value);
+  assert.deepEqual(Object.values(TEST_TOKENS).filter((value) => !published.includes(value)), []);
 });
 
 for (const [token, number] of Object.entries(TEST_TOKENS)) {
@@ -359,11 +329,6 @@ for (const [token, number] of Object.entries(TEST_TOKENS)) {
     }
   });
 }
-
-Deno.test("TEST_TOKENS stand for published test cards", () => {
-  const published = TEST_CARDS.map(({ value }) => value);
-  assert.deepEqual(Object.values(TEST_TOKENS).filter((value) => !published.includes(value)), []);
-});
 
 Deno.test("decideCreate() adds a transaction hash only to a wallet that pays", () => {
   const hashOf = (body: Record<string, unknown>) =>

@@ -37,40 +37,29 @@ const stored = (given: ProviderEvent, booked_minor = 0, is_elsewhere = false) =>
   is_elsewhere,
 });
 
-const BOOKINGS: [
-  op: ProviderEventOp,
-  state: ProviderEventState,
-  kind: string | null,
-  booked: number,
-][] = [
-  ["authorize", "succeeded", "unmatched", 1000],
-  ["capture", "succeeded", "unmatched", 1000],
-  ["authorize", "authorized", null, 0],
-  ["authorize", "declined", null, 0],
-  ["cancel", "cancelled", null, 0],
-  ["refund", "pending", null, 0],
-  ["refund", "succeeded", "unmatched_reversal", -1000],
-  ["refund", "failed", null, 0],
-  ["refund", "returned", "unmatched", 1000],
-  ["transfer", "succeeded", "unmatched_reversal", -1000],
-  ["transfer", "failed", null, 0],
-  ["dispute", "disputed", "unmatched_reversal", -1000],
-  ["dispute", "dispute_won", "unmatched", 1000],
-  ["dispute", "dispute_lost", null, 0],
-  ["fee", "succeeded", "unmatched_reversal", -1000],
-  ["fee", "returned", "unmatched", 1000],
+/** Provider events, by the booking of their amount of 1000. */
+const BOOKINGS: [kind: string | null, booked: number, ...events: [ProviderEventOp, string][]][] = [
+  ["unmatched", 1000, ["authorize", "succeeded"], ["capture", "succeeded"], ["fee", "returned"]],
+  ["unmatched", 1000, ["refund", "returned"], ["dispute", "dispute_won"]],
+  ["unmatched_reversal", -1000, ["refund", "succeeded"], ["transfer", "succeeded"]],
+  ["unmatched_reversal", -1000, ["dispute", "disputed"], ["fee", "succeeded"]],
+  [null, 0, ["authorize", "authorized"], ["authorize", "declined"], ["cancel", "cancelled"]],
+  [null, 0, ["refund", "pending"], ["refund", "failed"], ["transfer", "failed"]],
+  [null, 0, ["dispute", "dispute_lost"]],
 ];
-for (const [op, state, kind, booked] of BOOKINGS) {
-  Deno.test(`applyUnmatched() books ${kind ?? "nothing"} for ${op} ${state}, once`, () => {
-    const first = applyUnmatched(stored(event(op, state, 1000)), context);
-    assert.ok(first.outcome === "unmatched");
-    assert.equal(first.change?.booked_minor ?? 0, booked);
-    const moves = first.change?.ledger.map((movement) => [movement.kind, movement.subject_id]) ??
-      [];
-    assert.deepEqual(moves, kind === null ? [] : [[kind, "pac_1"]]);
-    const again = applyUnmatched(stored(event(op, state, 1000), booked), context);
-    assert.ok(again.outcome === "unmatched" && again.change === null);
-  });
+for (const [kind, booked, ...events] of BOOKINGS) {
+  for (const [op, state] of events) {
+    Deno.test(`applyUnmatched() books ${kind ?? "nothing"} for ${op} ${state}, once`, () => {
+      const reported = event(op, state as ProviderEventState, 1000);
+      const first = applyUnmatched(stored(reported), context);
+      assert.ok(first.outcome === "unmatched");
+      assert.equal(first.change?.booked_minor ?? 0, booked);
+      const moves = first.change?.ledger.map((one) => [one.kind, one.subject_id]) ?? [];
+      assert.deepEqual(moves, kind === null ? [] : [[kind, "pac_1"]]);
+      const again = applyUnmatched(stored(reported, booked), context);
+      assert.ok(again.outcome === "unmatched" && again.change === null);
+    });
+  }
 }
 
 Deno.test("applyUnmatched() books nothing for the test mode and for another account's object", () => {
