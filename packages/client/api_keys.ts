@@ -1,6 +1,4 @@
-/**
- * API keys of the caller's sandbox (contract §5). Only the operator manages live keys.
- */
+/** API keys of the caller's sandbox (contract §5). Only the operator manages live keys. */
 
 import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";

@@ -1,6 +1,4 @@
-/**
- * The client, with the operations of both functions by resource.
- */
+/** The client, with the operations of both functions by resource. */
 
 import { ApiKeys } from "./api_keys.ts";
 import { checkedOptions } from "./checked_object.ts";

@@ -1,6 +1,4 @@
-/**
- * Disputes: payments that the payer has charged back (contract §3).
- */
+/** Disputes: payments that the payer has charged back (contract §3). */
 
 import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";

@@ -1,6 +1,4 @@
-/**
- * The ledger and the balance (contract §3).
- */
+/** The ledger and the balance (contract §3). */
 
 import { type List, listOf } from "./list.ts";
 import type { ReadOptions } from "./request_options.ts";

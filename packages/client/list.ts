@@ -1,6 +1,4 @@
-/**
- * Lists. `await` gives one page, `for await` gives every item of every page.
- */
+/** Lists. `await` gives one page, `for await` gives every item of every page. */
 
 import { checkedObject, checkedOptions } from "./checked_object.ts";
 import type { ReadOptions } from "./request_options.ts";

@@ -1,6 +1,4 @@
-/**
- * Payments and their refunds (contract §2 and §3).
- */
+/** Payments and their refunds (contract §2 and §3). */
 
 import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";

@@ -1,6 +1,4 @@
-/**
- * Options of a single call, with their defaults and limits.
- */
+/** Options of a single call, with their defaults and limits. */
 
 import { checkedOptions } from "./checked_object.ts";
 import type { RequestFault } from "./resources.ts";

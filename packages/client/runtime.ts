@@ -1,6 +1,4 @@
-/**
- * The clock, the randomness and the waiting of the client.
- */
+/** The clock, the randomness and the waiting of the client. */
 
 /** Clock, randomness and waiting. Tests can replace them. */
 export interface Runtime {

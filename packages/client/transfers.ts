@@ -1,6 +1,4 @@
-/**
- * Transfers: money out of the available balance (contract §3).
- */
+/** Transfers: money out of the available balance (contract §3). */
 
 import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";

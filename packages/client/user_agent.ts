@@ -1,6 +1,4 @@
-/**
- * The name and version of the client, which it sends in the header `User-Agent`.
- */
+/** The name and version of the client, which it sends in the header `User-Agent`. */
 
 /** Version of this package. */
 export const VERSION = "1.0.0";

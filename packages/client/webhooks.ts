@@ -1,6 +1,4 @@
-/**
- * Webhook endpoints, events and deliveries (contract §4).
- */
+/** Webhook endpoints, events and deliveries (contract §4). */
 
 import { Inbox, type ReadInboxParams } from "./inbox.ts";
 import { type List, listOf } from "./list.ts";

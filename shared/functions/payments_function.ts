@@ -1,6 +1,4 @@
-/**
- * The function `api-v1-payments` as a request handler.
- */
+/** The function `api-v1-payments` as a request handler. */
 
 import type { SandboxDependencies } from "../sandbox/sandbox.ts";
 import { API_KEY_ROUTES } from "../http/api_key_routes.ts";

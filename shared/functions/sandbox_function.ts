@@ -1,6 +1,4 @@
-/**
- * The function `api-v1-sandbox` as a request handler.
- */
+/** The function `api-v1-sandbox` as a request handler. */
 
 import { sandboxEnvironment } from "../sandbox/sandbox_environment.ts";
 import { serveChallenges } from "../sandbox/challenge_routes.ts";

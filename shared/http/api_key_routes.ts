@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on API keys.
- */
+/** The operations of `api-v1-payments` on API keys. */
 
 import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";

@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` that delete the bank details of payers and payees.
- */
+/** The operations of `api-v1-payments` that delete the bank details of payers and payees. */
 
 import { type IdPrefix, isId } from "../core/ids.ts";
 import { DeletedBankDetails } from "../schema/bank_details.ts";

@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on disputes.
- */
+/** The operations of `api-v1-payments` on disputes. */
 
 import { acceptanceOf, evidenceOf } from "../domain/payments/dispute_payment.ts";
 import { Dispute, SubmitEvidenceBody } from "../schema/dispute.ts";

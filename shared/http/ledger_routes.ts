@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on the ledger: its entries and the balance.
- */
+/** The operations of `api-v1-payments` on the ledger: its entries and the balance. */
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Balance, LedgerEntry } from "../schema/ledger.ts";

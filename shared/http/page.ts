@@ -1,6 +1,4 @@
-/**
- * Responses of lists (contract §5). The items are JSON text already.
- */
+/** Responses of lists (contract §5). The items are JSON text already. */
 
 import { idFloor } from "../core/ids.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";

@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on payments.
- */
+/** The operations of `api-v1-payments` on payments. */
 
 import { DECLINE_CODES } from "../core/errors.ts";
 import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";

@@ -1,6 +1,4 @@
-/**
- * Makes the operations that read one resource by its id.
- */
+/** Makes the operations that read one resource by its id. */
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import type { ResourceKind } from "../store/load_statement.ts";

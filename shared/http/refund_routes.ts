@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on refunds.
- */
+/** The operations of `api-v1-payments` on refunds. */
 
 import { refundOf } from "../domain/payments/refund_payment.ts";
 import type { Payment } from "../schema/payment.ts";

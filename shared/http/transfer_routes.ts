@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on transfers.
- */
+/** The operations of `api-v1-payments` on transfers. */
 
 import { cancelTransferOf, transferOf } from "../domain/transfers/create_transfer.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";

@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-payments` on webhook endpoints, events and deliveries.
- */
+/** The operations of `api-v1-payments` on webhook endpoints, events and deliveries. */
 
 import { ApiError } from "../core/errors.ts";
 import { renderError } from "../domain/changes/error_body.ts";

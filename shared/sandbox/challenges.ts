@@ -20,9 +20,7 @@ import { authenticate } from "./advance.ts";
 /** The operations of the payer's page. Each throws `not_found` for an unknown token. */
 export interface Challenges {
   read(token: string): Promise<Challenge>;
-  /**
-   * Completes the challenge. Throws `invalid_state` if the payment does not wait for the payer.
-   */
+  /** Completes the challenge. Throws `invalid_state` if the payment does not wait for the payer. */
   complete(token: string, result: AuthenticationResult): Promise<Challenge>;
 }
 

@@ -1,6 +1,4 @@
-/**
- * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022).
- */
+/** The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022). */
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";

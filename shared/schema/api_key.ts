@@ -1,6 +1,4 @@
-/**
- * API keys on the wire (contract §5).
- */
+/** API keys on the wire (contract §5). */
 
 import * as z from "zod";
 import { SCOPES } from "../core/vocabulary.ts";

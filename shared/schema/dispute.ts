@@ -1,6 +1,4 @@
-/**
- * The dispute on the wire (contract §3).
- */
+/** The dispute on the wire (contract §3). */
 
 import * as z from "zod";
 import { DISPUTE_REASONS, DISPUTE_STATUSES } from "../core/vocabulary.ts";

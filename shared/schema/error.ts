@@ -1,6 +1,4 @@
-/**
- * The error body on the wire (contract §6): one form for every error.
- */
+/** The error body on the wire (contract §6): one form for every error. */
 
 import * as z from "zod";
 import { ERROR_CATALOGUE, type ErrorCode } from "../core/errors.ts";

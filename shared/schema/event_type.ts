@@ -1,6 +1,4 @@
-/**
- * Types of events (contract §4).
- */
+/** Types of events (contract §4). */
 
 import * as z from "zod";
 import { EVENT_TYPES } from "../core/vocabulary.ts";

@@ -1,6 +1,4 @@
-/**
- * The inbox of a webhook endpoint, and recovery, on the wire (contract §4).
- */
+/** The inbox of a webhook endpoint, and recovery, on the wire (contract §4). */
 
 import * as z from "zod";
 import { Limit } from "./list.ts";

@@ -1,6 +1,4 @@
-/**
- * The ledger entry on the wire (contract §3).
- */
+/** The ledger entry on the wire (contract §3). */
 
 import * as z from "zod";
 import { AmountMinor, CurrencyCode, id, Instant } from "./values.ts";

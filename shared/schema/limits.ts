@@ -1,6 +1,4 @@
-/**
- * Limits of the wire contract, each with its source.
- */
+/** Limits of the wire contract, each with its source. */
 
 /** Largest amount of one payment, refund or transfer, in minor units (contract §2). */
 export const MAX_AMOUNT_MINOR = 999_999_999_999;

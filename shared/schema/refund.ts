@@ -1,6 +1,4 @@
-/**
- * The refund on the wire (contract §3).
- */
+/** The refund on the wire (contract §3). */
 
 import * as z from "zod";
 import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";

@@ -1,6 +1,4 @@
-/**
- * The log of requests and the look at an idempotency key (contract §5).
- */
+/** The log of requests and the look at an idempotency key (contract §5). */
 
 import * as z from "zod";
 import { cursor, Limit } from "./list.ts";

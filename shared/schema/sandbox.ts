@@ -1,6 +1,4 @@
-/**
- * Disposable sandboxes on the wire (contract §5).
- */
+/** Disposable sandboxes on the wire (contract §5). */
 
 import * as z from "zod";
 import { MAX_KEY_NAME } from "./limits.ts";

@@ -1,6 +1,4 @@
-/**
- * Responses of operations on the service and the sandbox as a whole.
- */
+/** Responses of operations on the service and the sandbox as a whole. */
 
 import * as z from "zod";
 

@@ -1,6 +1,4 @@
-/**
- * The transfer on the wire: money out of the available balance (contract §3).
- */
+/** The transfer on the wire: money out of the available balance (contract §3). */
 
 import * as z from "zod";
 import { TRANSFER_STATUSES } from "../core/vocabulary.ts";

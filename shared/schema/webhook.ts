@@ -1,6 +1,4 @@
-/**
- * Webhook endpoints and deliveries on the wire (contract §4).
- */
+/** Webhook endpoints and deliveries on the wire (contract §4). */
 
 import * as z from "zod";
 import {

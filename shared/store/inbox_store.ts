@@ -1,6 +1,4 @@
-/**
- * The store of inboxes and of recovery. Each call runs one entry function in one round trip.
- */
+/** The store of inboxes and of recovery. Each call runs one entry function in one round trip. */
 
 import type { StoredResponse } from "./commit_rows.ts";
 import type { Database } from "./database.ts";

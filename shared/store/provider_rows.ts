@@ -254,9 +254,7 @@ export interface ProviderWork {
   environment_id: string;
   livemode: boolean;
   account: StoredAccount;
-  /**
-   * The operation to send or to sync; for an event the newest operation of its kind, or null.
-   */
+  /** The operation to send or to sync; for an event the newest operation of its kind, or null. */
   operation: OperationRow | null;
   /** The event to handle. */
   event: StoredProviderEvent | null;

@@ -1,6 +1,4 @@
-/**
- * Renders the bodies of all errors (contract §6).
- */
+/** Renders the bodies of all errors (contract §6). */
 
 import { type ApiError, docUrl, ERROR_CATALOGUE } from "../../core/errors.ts";
 

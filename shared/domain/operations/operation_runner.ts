@@ -66,10 +66,7 @@ export class OperationRunner {
     this.#deadline_ms = options.deadline_ms ?? OPERATION_DEADLINE_MS;
   }
 
-  /**
-   * Sends an operation or syncs it, and records the reply. Returns the request's
-   * response.
-   */
+  /** Sends an operation or syncs it, and records the reply. Returns the request's response. */
   async run(stored: StoredAccount, operation: Operation): Promise<OperationResponse> {
     return await this.record(operation, await this.#ask(stored, operation));
   }

@@ -1,6 +1,4 @@
-/**
- * Recovery: an endpoint gets the deliveries of a period again that it has missed (contract §4).
- */
+/** Recovery: an endpoint gets the deliveries of a period again that it has missed (contract §4). */
 
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";

@@ -1,6 +1,4 @@
-/**
- * The retry schedule of deliveries (contract §4). Pure.
- */
+/** The retry schedule of deliveries (contract §4). Pure. */
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,6 +1,4 @@
-/**
- * Every operation at each of its addresses, from the tables that the functions use for routing.
- */
+/** Every operation at each of its addresses, from the tables that the functions use for routing. */
 
 import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
