@@ -1,23 +1,22 @@
 /** The table of all commands, in the order of the help. */
 
 import type { Command } from "./command.ts";
+import {
+  INSTRUMENTS_END,
+  PAYMENTS_CANCEL,
+  PAYMENTS_CAPTURE,
+  PAYMENTS_REFUND,
+} from "./commands/changes.ts";
 import { CLOCK_ADVANCE } from "./commands/clock_advance.ts";
 import { completionCommand } from "./commands/completion.ts";
-import { ENDPOINTS_LIST } from "./commands/endpoints_list.ts";
-import { EVENTS_LIST } from "./commands/events_list.ts";
 import { EVENTS_RESEND } from "./commands/events_resend.ts";
-import { INSTRUMENTS_END } from "./commands/instruments_end.ts";
-import { INSTRUMENTS_LIST } from "./commands/instruments_list.ts";
 import { LISTEN } from "./commands/listen.ts";
+import { ENDPOINTS_LIST, EVENTS_LIST, INSTRUMENTS_LIST, PAYMENTS_LIST } from "./commands/lists.ts";
 import { LOGS_TAIL } from "./commands/logs_tail.ts";
 import { MCP } from "./commands/mcp.ts";
 import { OPEN } from "./commands/open.ts";
-import { PAYMENTS_CANCEL } from "./commands/payments_cancel.ts";
-import { PAYMENTS_CAPTURE } from "./commands/payments_capture.ts";
 import { PAYMENTS_CREATE } from "./commands/payments_create.ts";
 import { PAYMENTS_GET } from "./commands/payments_get.ts";
-import { PAYMENTS_LIST } from "./commands/payments_list.ts";
-import { PAYMENTS_REFUND } from "./commands/payments_refund.ts";
 import { RESET } from "./commands/reset.ts";
 import { RUN } from "./commands/run.ts";
 import { SANDBOX_NEW } from "./commands/sandbox_new.ts";

@@ -3,6 +3,7 @@
  * headers and bytes. `fetch` would add headers of its own.
  */
 
+import { Buffer } from "node:buffer";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { InboxDelivery } from "../client/mod.ts";
@@ -38,7 +39,6 @@ const UNREACHABLE = new Set([
 export function forward(
   { headers, body }: Pick<InboxDelivery, "headers" | "body">,
   url: URL,
-  timeout_ms: number = TIMEOUT_MS,
 ): Promise<ForwardResult> {
   const bytes = new TextEncoder().encode(body);
   const started = performance.now();
@@ -58,7 +58,10 @@ export function forward(
     let status: number | null = null;
     const parts: Uint8Array[] = [];
     // The status has arrived, so the response counts even if its body breaks off.
-    const finish = () => end({ status, error: null, text: readText(parts) });
+    const finish = () => {
+      const text = Buffer.concat(parts).subarray(0, SHOWN_BYTES).toString();
+      end({ status, error: null, text });
+    };
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const outgoing = send(url, {
       method: "POST",
@@ -79,22 +82,12 @@ export function forward(
       response.on("error", finish);
     });
     const timer = setTimeout(() => {
-      const text = `no response within ${timeout_ms / 1000} s`;
+      const text = `no response within ${TIMEOUT_MS / 1000} s`;
       if (status === null) end({ status, error: "timeout", text });
       else finish();
       outgoing.destroy();
-    }, timeout_ms);
+    }, TIMEOUT_MS);
     outgoing.on("error", fail);
     outgoing.end(bytes);
   });
-}
-
-function readText(parts: readonly Uint8Array[]): string {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES));
 }
