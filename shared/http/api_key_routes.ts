@@ -1,22 +1,11 @@
 /** The operations of `api-v1-payments` on API keys. */
 
 import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { listOf } from "../schema/list.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { responsePage } from "./page.ts";
+import { type Route, route } from "./route.ts";
+import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const keys = {
-  home: PAYMENTS_FUNCTION,
-  group: "API keys",
-  test_only: false,
-  scope: "keys:write",
-  body: EmptyBody,
-  query: EmptyQuery,
-  response: ApiKey,
-  status: 200,
-} as const;
+const keys = { group: "API keys", scope: "keys:write", response: ApiKey } as const;
 
 /** The operations on keys of the caller's environment. */
 export const API_KEY_ROUTES: readonly Route[] = [
@@ -36,24 +25,20 @@ export const API_KEY_ROUTES: readonly Route[] = [
     errors: ["test_key_required"],
     run: ({ deps, request, key_text, body }) => deps.api_keys.create(request, key_text, body),
   }),
-  route({
+  listRoute({
     ...keys,
     id: "listApiKeys",
     summary: "List API keys",
-    method: "GET",
     paths: ["/v1/api_keys"],
     query: ListApiKeysQuery,
-    response: listOf(ApiKey),
-    run: (call) => responsePage(call, "/v1/api_keys", { kind: "api_keys", filters: {} }),
+    kind: "api_keys",
   }),
   readOne({
+    ...keys,
     id: "getApiKey",
-    group: "API keys",
     summary: "Get an API key",
-    path: "/v1/api_keys/:id",
+    paths: ["/v1/api_keys/:id"],
     kind: "api_keys",
-    scope: "keys:write",
-    response: ApiKey,
   }),
   route({
     ...keys,

@@ -2,18 +2,12 @@
 
 import { type IdPrefix, isId } from "../core/ids.ts";
 import { DeletedBankDetails } from "../schema/bank_details.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { PAYMENTS_FUNCTION, type Route, route, type RouteInput } from "./route.ts";
+import { type Route, route, type RouteInput } from "./route.ts";
 
 /** @param prefix of the ids of the resource; another kind of id is unknown */
 const deletionOf = (prefix: IdPrefix) => ({
-  home: PAYMENTS_FUNCTION,
-  test_only: false,
-  body: EmptyBody,
-  query: EmptyQuery,
   response: DeletedBankDetails,
   method: "DELETE",
-  status: 200,
   errors: ["invalid_state"],
   run({ deps, request: { access, idempotency }, id }: RouteInput<unknown, unknown>) {
     const body = JSON.stringify({ id, object: "bank_details", deleted: true });

@@ -2,21 +2,15 @@
 
 import { invalidParameter } from "../core/errors.ts";
 import { EraseByEmailQuery, ErasedCustomer } from "../schema/customer.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { MAX_CUSTOMER_ID } from "../schema/limits.ts";
 import { CustomerId } from "../schema/values.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
+import { type Route, route } from "./route.ts";
 
 const erasure = {
-  home: PAYMENTS_FUNCTION,
   group: "Customers",
-  test_only: false,
-  body: EmptyBody,
-  query: EmptyQuery,
   response: ErasedCustomer,
   method: "DELETE",
   scope: "customers:erase",
-  status: 200,
   errors: ["invalid_state"],
   frees_storage: true,
 } as const;

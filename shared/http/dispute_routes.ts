@@ -2,49 +2,31 @@
 
 import { acceptanceOf, evidenceOf } from "../domain/payments/dispute_payment.ts";
 import { Dispute, SubmitEvidenceBody } from "../schema/dispute.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { ListDisputesQuery, listOf } from "../schema/list.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { responsePage } from "./page.ts";
+import { ListDisputesQuery } from "../schema/list.ts";
+import { type Route, route } from "./route.ts";
+import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const disputes = {
-  home: PAYMENTS_FUNCTION,
-  group: "Disputes",
-  test_only: false,
-  body: EmptyBody,
-  query: EmptyQuery,
-  response: Dispute,
-  status: 200,
-} as const;
+const disputes = { group: "Disputes", response: Dispute } as const;
 
 /** The operations on disputes. */
 export const DISPUTE_ROUTES: readonly Route[] = [
-  route({
+  listRoute({
     ...disputes,
     id: "listDisputes",
     summary: "List disputes",
-    method: "GET",
     paths: ["/v1/disputes"],
     scope: "payments:read",
-    response: listOf(Dispute),
     query: ListDisputesQuery,
-    run(call) {
-      const { payment_id, status } = call.query;
-      return responsePage(call, "/v1/disputes", {
-        kind: "disputes",
-        filters: { payment_id, status },
-      });
-    },
+    kind: "disputes",
   }),
   readOne({
+    ...disputes,
     id: "getDispute",
-    group: "Disputes",
     summary: "Get a dispute",
-    path: "/v1/disputes/:id",
+    paths: ["/v1/disputes/:id"],
     kind: "disputes",
     scope: "payments:read",
-    response: Dispute,
   }),
   route({
     ...disputes,

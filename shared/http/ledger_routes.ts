@@ -1,38 +1,26 @@
 /** The operations of `api-v1-payments` on the ledger: its entries and the balance. */
 
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Balance, LedgerEntry } from "../schema/ledger.ts";
-import { ListLedgerEntriesQuery, listOf } from "../schema/list.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { responsePage } from "./page.ts";
+import { ListLedgerEntriesQuery } from "../schema/list.ts";
+import { type Route, route } from "./route.ts";
+import { listRoute } from "./page.ts";
 
-const ledger = {
-  home: PAYMENTS_FUNCTION,
-  group: "Ledger",
-  method: "GET",
-  scope: "ledger:read",
-  test_only: false,
-  body: EmptyBody,
-  query: EmptyQuery,
-  status: 200,
-} as const;
+const ledger = { group: "Ledger", method: "GET", scope: "ledger:read" } as const;
 
 /** The operations on the ledger. */
 export const LEDGER_ROUTES: readonly Route[] = [
-  route({
+  listRoute({
     ...ledger,
     id: "listLedgerEntries",
     summary: "List ledger entries",
     paths: ["/v1/ledger_entries"],
-    response: listOf(LedgerEntry),
+    response: LedgerEntry,
     query: ListLedgerEntriesQuery,
-    run(call) {
-      const { payment_id, transfer_id, transaction_id, account, currency } = call.query;
-      return responsePage(call, "/v1/ledger_entries", {
-        kind: "ledger_entries",
-        filters: { subject_id: payment_id ?? transfer_id, transaction_id, account, currency },
-      });
-    },
+    kind: "ledger_entries",
+    filters: ({ payment_id, transfer_id, ...others }) => ({
+      subject_id: payment_id ?? transfer_id,
+      ...others,
+    }),
   }),
   route({
     ...ledger,

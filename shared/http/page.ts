@@ -1,9 +1,11 @@
-/** Responses of lists (contract §5). The items are JSON text already. */
+/** Operations that list items (contract §5). The items are JSON text already. */
 
+import type * as z from "zod";
 import { idFloor } from "../core/ids.ts";
+import { listOf } from "../schema/list.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
-import type { RouteInput } from "./route.ts";
+import { type Route, route, type RouteDefinition, type RouteInput } from "./route.ts";
 
 /** The query parameters of every list. */
 interface PageQuery {
@@ -11,10 +13,37 @@ interface PageQuery {
   starting_after?: string | undefined;
 }
 
+type Filters = Record<string, string | undefined>;
+
 /** The kind of a list, and its filters from the query. */
-type Requested = Pick<PageRequest, "kind" | "parent_id"> & {
-  filters: Record<string, string | undefined>;
-};
+type Requested = Pick<PageRequest, "kind" | "parent_id"> & { filters: Filters };
+
+/** The parts that differ between these operations. */
+interface Listing<Query extends PageQuery>
+  extends Omit<RouteDefinition<unknown, Query>, "method" | "body" | "run"> {
+  query: z.ZodType<Query>;
+  /** Schema of an item. */
+  response: z.ZodType;
+  kind: PageRequest["kind"];
+  /** Makes the filters from the query. Absent: they are its parameters. */
+  filters?(query: Omit<Query, keyof PageQuery>): Filters;
+}
+
+/** Makes the operation that lists items at its first path. */
+export function listRoute<Query extends PageQuery>(
+  { kind, filters, ...named }: Listing<Query>,
+): Route {
+  return route({
+    ...named,
+    method: "GET",
+    response: listOf(named.response),
+    run(call) {
+      const { limit: _, starting_after: __, ...own } = call.query;
+      const found = filters ? filters(own) : own as Filters;
+      return responsePage(call, named.paths[0], { kind, filters: found });
+    },
+  });
+}
 
 /** Returns a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
 export async function responsePage(
@@ -46,7 +75,7 @@ export function createdBetween(
   prefix: Parameters<typeof idFloor>[0],
   after_ms: number | undefined,
   before_ms: number | undefined,
-): Record<string, string | undefined> {
+): Filters {
   return {
     id_from: after_ms === undefined ? undefined : idFloor(prefix, after_ms + 1),
     id_before: before_ms === undefined ? undefined : idFloor(prefix, before_ms),

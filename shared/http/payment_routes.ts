@@ -4,24 +4,14 @@ import { DECLINE_CODES } from "../core/errors.ts";
 import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { listOf, ListPaymentsQuery } from "../schema/list.ts";
+import { ListPaymentsQuery } from "../schema/list.ts";
 import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
 import { createPayment } from "./create_payment.ts";
-import { createdBetween, responsePage } from "./page.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
+import { createdBetween, listRoute } from "./page.ts";
+import { type Route, route } from "./route.ts";
 import { readOne } from "./read_one.ts";
 
-const home = PAYMENTS_FUNCTION;
-const payment_paths = {
-  home,
-  group: "Payments",
-  test_only: false,
-  body: EmptyBody,
-  query: EmptyQuery,
-  response: Payment,
-  status: 200,
-} as const;
+const payment_paths = { group: "Payments", response: Payment } as const;
 
 /** The operations on payments. */
 export const PAYMENT_ROUTES: readonly Route[] = [
@@ -41,44 +31,26 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     errors: [...DECLINE_CODES, "invalid_state", "provider_refused", "provider_not_configured"],
     run: ({ deps, request, body }) => createPayment(deps, request, body, true),
   }),
-  route({
+  listRoute({
     ...payment_paths,
     id: "listPayments",
     summary: "List payments",
-    method: "GET",
     paths: ["/v1/payments"],
     scope: "payments:read",
-    response: listOf(Payment),
     query: ListPaymentsQuery,
-    run(call) {
-      const { status, currency, method_kind, reference, customer, customer_id, search } =
-        call.query;
-      const { instrument_id } = call.query;
-      const { created_after, created_before } = call.query;
-      return responsePage(call, "/v1/payments", {
-        kind: "payments",
-        filters: {
-          status,
-          currency,
-          method_kind,
-          reference,
-          customer,
-          customer_id,
-          instrument_id,
-          search,
-          ...createdBetween("pay_", created_after, created_before),
-        },
-      });
-    },
+    kind: "payments",
+    filters: ({ created_after, created_before, ...others }) => ({
+      ...others,
+      ...createdBetween("pay_", created_after, created_before),
+    }),
   }),
   readOne({
+    ...payment_paths,
     id: "getPayment",
-    group: "Payments",
     summary: "Get a payment",
-    path: "/v1/payments/:id",
+    paths: ["/v1/payments/:id"],
     kind: "payments",
     scope: "payments:read",
-    response: Payment,
   }),
   route({
     ...payment_paths,

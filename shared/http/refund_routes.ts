@@ -2,22 +2,13 @@
 
 import { refundOf } from "../domain/payments/refund_payment.ts";
 import type { Payment } from "../schema/payment.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
 import { CreateRefundBody, Refund } from "../schema/refund.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { responsePage } from "./page.ts";
+import { type Route, route } from "./route.ts";
+import { listRoute, responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const refunds = {
-  home: PAYMENTS_FUNCTION,
-  group: "Refunds",
-  test_only: false,
-  scope: "payments:read",
-  body: EmptyBody,
-  query: EmptyQuery,
-  status: 200,
-} as const;
+const refunds = { group: "Refunds", scope: "payments:read" } as const;
 const RefundList = listOf(Refund);
 
 /** The operations on refunds. */
@@ -57,29 +48,21 @@ export const REFUND_ROUTES: readonly Route[] = [
         parent_id: call.id,
       }),
   }),
-  route({
+  listRoute({
     ...refunds,
     id: "listRefunds",
     summary: "List refunds",
-    method: "GET",
     paths: ["/v1/refunds"],
-    response: RefundList,
+    response: Refund,
     query: ListRefundsQuery,
-    run: (call) => {
-      const { payment_id, status } = call.query;
-      return responsePage(call, "/v1/refunds", {
-        kind: "refunds",
-        filters: { payment_id, status },
-      });
-    },
+    kind: "refunds",
   }),
   readOne({
+    ...refunds,
     id: "getRefund",
-    group: "Refunds",
     summary: "Get a refund",
-    path: "/v1/refunds/:id",
+    paths: ["/v1/refunds/:id"],
     kind: "refunds",
-    scope: "payments:read",
     response: Refund,
   }),
 ];

@@ -5,25 +5,18 @@
 
 import { maskSecrets } from "../core/masked_secrets.ts";
 import { ApiError } from "../core/errors.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { IdempotencyKey, ListRequestsQuery, LoggedRequest } from "../schema/request.ts";
-import { PAYMENTS_FUNCTION, type Route, route, SANDBOX_FUNCTION } from "./route.ts";
+import { type Route, route, SANDBOX_FUNCTION } from "./route.ts";
 import { responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const reads = {
-  group: "Requests",
-  method: "GET",
-  body: EmptyBody,
-  status: 200,
-} as const;
+const reads = { group: "Requests", method: "GET" } as const;
 
 /** The operations of `api-v1-payments` on earlier requests. */
 export const REQUEST_ROUTES: readonly Route[] = [route({
   ...reads,
   id: "getIdempotencyKey",
-  home: PAYMENTS_FUNCTION,
   summary: "Get an idempotency key",
   description:
     "Shows the first request with an idempotency key and its stored response, for 24 hours. An " +
@@ -31,8 +24,6 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
     "idempotency key in the path.",
   paths: ["/v1/idempotency_keys/:key"],
   scope: "payments:read",
-  test_only: false,
-  query: EmptyQuery,
   response: IdempotencyKey,
   errors: ["not_found"],
   async run({ deps, request, named_key }) {
@@ -75,22 +66,20 @@ export const listRequests: Route = route({
 });
 
 /** `GET /requests/{id}`, an operation of `api-v1-sandbox`. */
-export const getRequest: Route = {
-  ...readOne({
-    id: "getRequest",
-    group: "Requests",
-    home: SANDBOX_FUNCTION,
-    summary: "Get a request",
-    description: "A request of the log with its bodies, without secrets.",
-    paths: ["/requests/:id", "/v1/requests/:id"],
-    kind: "requests",
-    scope: "sandbox:write",
-    test_only: true,
-    response: LoggedRequest,
-    before: ({ request_log }) => request_log.flush(),
-  }),
+export const getRequest: Route = readOne({
+  id: "getRequest",
+  group: "Requests",
+  home: SANDBOX_FUNCTION,
+  summary: "Get a request",
+  description: "A request of the log with its bodies, without secrets.",
+  paths: ["/requests/:id", "/v1/requests/:id"],
+  kind: "requests",
+  scope: "sandbox:write",
+  test_only: true,
+  response: LoggedRequest,
   unlogged: true,
-};
+  before: ({ request_log }) => request_log.flush(),
+});
 
 /** Makes the 404 for an idempotency key that the API key has not used within the retention. */
 function unknownKey(): ApiError {

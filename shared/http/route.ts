@@ -7,6 +7,7 @@ import type * as z from "zod";
 import type { ErrorCode } from "../core/errors.ts";
 import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 import type { Scope } from "../schema/api_key.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { Dependencies } from "./dependencies.ts";
 
@@ -104,12 +105,22 @@ export function scopeOf(
   return name === undefined ? scope : parameter_scopes[name]!;
 }
 
-/** A route whose functions take the types of `body` and `query`. */
+/** What most routes have in common. */
+const USUAL = {
+  home: PAYMENTS_FUNCTION,
+  test_only: false,
+  body: EmptyBody,
+  query: EmptyQuery,
+  status: 200,
+} as const;
+
+/** A route whose functions take the types of `body` and `query`, without what is usual. */
 export type RouteDefinition<Body, Query, Deps = Dependencies> =
-  & Omit<Route, "body" | "query" | "refuse" | "run">
+  & Omit<Route, keyof typeof USUAL | "refuse" | "run">
+  & Partial<Pick<Route, "home" | "test_only" | "status">>
   & {
-    body: z.ZodType<Body>;
-    query: z.ZodType<Query>;
+    body?: z.ZodType<Body>;
+    query?: z.ZodType<Query>;
     refuse?(body: NoInfer<Body>, livemode: boolean): void;
     run(call: RouteInput<Body, Query, Deps>): Promise<Reply | StoredResponse>;
   };
@@ -118,5 +129,5 @@ export type RouteDefinition<Body, Query, Deps = Dependencies> =
 export function route<Body, Query, Deps = Dependencies>(
   definition: RouteDefinition<Body, Query, Deps>,
 ): Route {
-  return definition as unknown as Route;
+  return { ...USUAL, ...definition } as unknown as Route;
 }

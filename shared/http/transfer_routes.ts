@@ -1,23 +1,13 @@
 /** The operations of `api-v1-payments` on transfers. */
 
 import { cancelTransferOf, transferOf } from "../domain/transfers/create_transfer.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { listOf, ListTransfersQuery } from "../schema/list.ts";
+import { ListTransfersQuery } from "../schema/list.ts";
 import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { createdBetween, responsePage } from "./page.ts";
+import { type Route, route } from "./route.ts";
+import { createdBetween, listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const writing = {
-  home: PAYMENTS_FUNCTION,
-  group: "Transfers",
-  test_only: false,
-  scope: "transfers:write",
-  body: EmptyBody,
-  query: EmptyQuery,
-  response: Transfer,
-  status: 200,
-} as const;
+const writing = { group: "Transfers", scope: "transfers:write", response: Transfer } as const;
 
 /** The operations on transfers. */
 export const TRANSFER_ROUTES: readonly Route[] = [
@@ -34,36 +24,26 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     run: ({ deps, request, body }) =>
       deps.operations.create(request, () => transferOf(body, request.context)),
   }),
-  route({
+  listRoute({
     ...writing,
     id: "listTransfers",
     summary: "List transfers",
-    method: "GET",
     paths: ["/v1/transfers"],
     scope: "transfers:read",
     query: ListTransfersQuery,
-    response: listOf(Transfer),
-    run(call) {
-      const { status, currency, search, created_after, created_before } = call.query;
-      return responsePage(call, "/v1/transfers", {
-        kind: "transfers",
-        filters: {
-          status,
-          currency,
-          search,
-          ...createdBetween("tr_", created_after, created_before),
-        },
-      });
-    },
+    kind: "transfers",
+    filters: ({ created_after, created_before, ...others }) => ({
+      ...others,
+      ...createdBetween("tr_", created_after, created_before),
+    }),
   }),
   readOne({
+    ...writing,
     id: "getTransfer",
-    group: "Transfers",
     summary: "Get a transfer",
-    path: "/v1/transfers/:id",
+    paths: ["/v1/transfers/:id"],
     kind: "transfers",
     scope: "transfers:read",
-    response: Transfer,
   }),
   route({
     ...writing,

@@ -3,10 +3,8 @@
 import { ApiError } from "../core/errors.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Webhooks } from "../domain/webhooks/webhooks.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Event } from "../schema/event.ts";
 import { Inbox, ReadInboxQuery, RecoverDeliveriesBody, Recovery } from "../schema/inbox.ts";
-import { listOf } from "../schema/list.ts";
 import {
   CreateWebhookEndpointBody,
   DeletedWebhookEndpoint,
@@ -19,19 +17,14 @@ import {
   WebhookEndpoint,
 } from "../schema/webhook.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { responsePage } from "./page.ts";
+import { type Route, route } from "./route.ts";
+import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const writing = {
-  home: PAYMENTS_FUNCTION,
   group: "Webhook endpoints",
-  test_only: false,
   scope: "webhooks:write",
-  body: EmptyBody,
-  query: EmptyQuery,
   response: WebhookEndpoint,
-  status: 200,
 } as const;
 
 /** The operations on webhook endpoints, events and deliveries. */
@@ -50,26 +43,22 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     status: 201,
     run: ({ deps, request, body }) => webhooksOf(deps).endpoints.create(request, body),
   }),
-  route({
+  listRoute({
     ...writing,
     id: "listWebhookEndpoints",
     summary: "List webhook endpoints",
-    method: "GET",
     paths: ["/v1/webhook_endpoints"],
     scope: "webhooks:read",
     query: ListWebhookEndpointsQuery,
-    response: listOf(WebhookEndpoint),
-    run: (call) =>
-      responsePage(call, "/v1/webhook_endpoints", { kind: "webhook_endpoints", filters: {} }),
+    kind: "webhook_endpoints",
   }),
   readOne({
+    ...writing,
     id: "getWebhookEndpoint",
-    group: "Webhook endpoints",
     summary: "Get a webhook endpoint",
-    path: "/v1/webhook_endpoints/:id",
+    paths: ["/v1/webhook_endpoints/:id"],
     kind: "shown_webhook_endpoints",
     scope: "webhooks:read",
-    response: WebhookEndpoint,
   }),
   route({
     ...writing,
@@ -136,32 +125,30 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).recover(request, id, body),
   }),
-  route({
+  listRoute({
     ...writing,
     id: "listWebhookDeliveries",
     group: "Webhook deliveries",
     summary: "List webhook deliveries",
-    method: "GET",
     paths: ["/v1/webhook_deliveries"],
     scope: "webhooks:read",
     query: ListWebhookDeliveriesQuery,
-    response: listOf(WebhookDelivery),
-    run(call) {
-      const { endpoint_id, event_id, payment_id, transfer_id, status } = call.query;
-      return responsePage(call, "/v1/webhook_deliveries", {
-        kind: "webhook_deliveries",
-        filters: { endpoint_id, event_id, subject_id: payment_id ?? transfer_id, status },
-      });
-    },
+    response: WebhookDelivery,
+    kind: "webhook_deliveries",
+    filters: ({ payment_id, transfer_id, ...others }) => ({
+      subject_id: payment_id ?? transfer_id,
+      ...others,
+    }),
   }),
   readOne({
+    ...writing,
     id: "getWebhookDelivery",
     group: "Webhook deliveries",
     summary: "Get a webhook delivery",
     description:
       "In a sandbox the response has `exchanges`: what the newest five attempts sent, and the " +
       "first 1 024 bytes of each response. They are kept for 7 days.",
-    path: "/v1/webhook_deliveries/:id",
+    paths: ["/v1/webhook_deliveries/:id"],
     kind: "webhook_deliveries",
     scope: "webhooks:read",
     response: WebhookDelivery,
@@ -191,30 +178,28 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       return { response: written.response, replayed: written.outcome === "replay" };
     },
   }),
-  route({
+  listRoute({
     ...writing,
     id: "listEvents",
     group: "Events",
     summary: "List events",
     description: "The service keeps events for 30 days.",
-    method: "GET",
     paths: ["/v1/events"],
     scope: "events:read",
     query: ListEventsQuery,
-    response: listOf(Event),
-    run(call) {
-      const { type, payment_id, transfer_id, instrument_id } = call.query;
-      return responsePage(call, "/v1/events", {
-        kind: "events",
-        filters: { type, subject_id: payment_id ?? transfer_id ?? instrument_id },
-      });
-    },
+    response: Event,
+    kind: "events",
+    filters: ({ type, payment_id, transfer_id, instrument_id }) => ({
+      type,
+      subject_id: payment_id ?? transfer_id ?? instrument_id,
+    }),
   }),
   readOne({
+    ...writing,
     id: "getEvent",
     group: "Events",
     summary: "Get an event",
-    path: "/v1/events/:id",
+    paths: ["/v1/events/:id"],
     kind: "events",
     scope: "events:read",
     response: Event,

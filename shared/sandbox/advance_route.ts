@@ -1,6 +1,5 @@
 /** The advance of a payment, the one operation of sandboxes that `api-v1-payments` serves too. */
 
-import { EmptyQuery } from "../schema/empty.ts";
 import { Payment } from "../schema/payment.ts";
 import { AdvancePaymentBody } from "../schema/payment_advance.ts";
 import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
@@ -13,9 +12,7 @@ export const SANDBOX_ROUTE = {
   method: "POST",
   scope: "sandbox:write",
   test_only: true,
-  query: EmptyQuery,
   response: Payment,
-  status: 200,
 } as const;
 
 /** The advance of a payment. Both functions serve it (console_routes.ts). */

@@ -1,10 +1,8 @@
 /** The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022). */
 
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { listOf } from "../schema/list.ts";
 import { CreateSandboxBody, DisposableSandbox, ListSandboxesQuery } from "../schema/sandbox.ts";
-import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
-import { responsePage } from "../http/page.ts";
+import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
+import { listRoute } from "../http/page.ts";
 import { sandboxRoute } from "./sandbox.ts";
 import { readOne } from "../http/read_one.ts";
 
@@ -13,10 +11,7 @@ const sandboxes = {
   group: "Sandbox",
   scope: "sandbox:write",
   test_only: true,
-  body: EmptyBody,
-  query: EmptyQuery,
   response: DisposableSandbox,
-  status: 200,
 } as const;
 
 /** The operations on disposable sandboxes. */
@@ -40,16 +35,14 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     run: ({ deps, request, key_text, body }) =>
       deps.sandbox.disposable.create(request, key_text, body),
   }),
-  route({
+  listRoute({
     ...sandboxes,
     id: "listSandboxes",
     summary: "List disposable sandboxes",
     description: "Lists the sandboxes that the caller's sandbox has made and that have not ended.",
-    method: "GET",
     paths: ["/sandboxes", "/v1/sandboxes"],
     query: ListSandboxesQuery,
-    response: listOf(DisposableSandbox),
-    run: (call) => responsePage(call, "/sandboxes", { kind: "sandboxes", filters: {} }),
+    kind: "sandboxes",
   }),
   readOne({
     ...sandboxes,

@@ -1,10 +1,9 @@
 /** The operations of `api-v1-sandbox` on declared faults (contract §7). */
 
 import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema/fault.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { listOf } from "../schema/list.ts";
-import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
-import { responsePage } from "../http/page.ts";
+import { readOne } from "../http/read_one.ts";
+import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
+import { listRoute } from "../http/page.ts";
 import { sandboxRoute } from "./sandbox.ts";
 
 const shared = {
@@ -14,10 +13,7 @@ const shared = {
   test_only: true,
   // Otherwise a fault on every request would also concern its own deletion.
   without_faults: true,
-  body: EmptyBody,
-  query: EmptyQuery,
   response: Fault,
-  status: 200,
 } as const;
 
 /** The operations on declared faults. */
@@ -42,27 +38,21 @@ export const FAULT_ROUTES: readonly Route[] = [
       return deps.sandbox.faults.create(access, row, idempotency);
     },
   }),
-  route({
+  listRoute({
     ...shared,
     id: "listFaults",
     summary: "List declared faults",
-    method: "GET",
     paths: ["/faults", "/v1/faults"],
     query: ListFaultsQuery,
-    response: listOf(Fault),
-    run: (call) => responsePage(call, "/faults", { kind: "faults", filters: {} }),
+    kind: "faults",
   }),
-  route({
+  readOne({
     ...shared,
     id: "getFault",
     summary: "Get a declared fault",
     description: "`left` tells how often the fault will still happen.",
-    method: "GET",
     paths: ["/faults/:id", "/v1/faults/:id"],
-    async run({ deps, request, id }) {
-      const loaded = await deps.store.load(request.access, "faults", id);
-      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.response;
-    },
+    kind: "faults",
   }),
   sandboxRoute({
     ...shared,

@@ -5,7 +5,6 @@
 
 import { createPayment } from "../http/create_payment.ts";
 import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
-import { EmptyBody } from "../schema/empty.ts";
 import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
@@ -98,7 +97,6 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in " +
       "your repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
     paths: ["/transcript", "/v1/transcript"],
-    body: EmptyBody,
     response: Transcript,
     media_type: "text/plain",
     errors: ["invalid_state"],
@@ -114,7 +112,6 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     description: "The clock of the key's sandbox: the real one until it is set.",
     method: "GET",
     paths: ["/clock", "/v1/clock"],
-    body: EmptyBody,
     response: Clock,
     run: async ({ deps, request }) => ({
       status: 200,
