@@ -26,7 +26,6 @@ const KEYS = `${V1}/idempotency_keys`;
 const CREATE = { amount: 700, currency: "EUR" };
 const HOOK = { url: "https://example.com/hook" };
 const UNKNOWN = `pay_${"0".repeat(26)}`;
-const FIRST_AT = Date.parse("2026-03-01T12:00:00.000Z");
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 const FIRST = '{"amount":700,"currency":"EUR","metadata":{"a":"x","b":"é"}}';
@@ -111,10 +110,8 @@ const NOT_KEPT: [
   headers?: Record<string, string>,
 ][] = [
   ["400 of a field", PAYMENTS, { ...CREATE, amount: 0 }, 400],
-  ["400 of a card", PAYMENTS, { ...CREATE, ...card("4000 0000 0000 0069") }, 400],
   ["400 of JSON", PAYMENTS, "{", 400],
   ["400 of a refund that is too much", `${PAYMENTS}/{id}/refund`, { amount: 1001 }, 400],
-  ["400 of an advance", `${SANDBOX}/payments/{id}/advance`, { to: "done" }, 400],
   ["404", `${PAYMENTS}/${UNKNOWN}/cancel`, undefined, 404],
   ["405", `${PAYMENTS}/{id}`, {}, 405],
   ["413", PAYMENTS, { ...CREATE, description: "d".repeat(70_000) }, 413],
@@ -161,32 +158,14 @@ serviceCase("Idempotency-Key belongs to one API key", async (_t, service) => {
   assert.deepEqual(await payAll(), ids);
 });
 
-serviceCase("Idempotency-Key is stored for 24 hours from the first request", async (t, service) => {
-  await t.step("a replay does not extend the 24 hours", async () => {
-    const send = () => service.pay({}, { idempotency_key: "length" });
-    await service.setClock(FIRST_AT);
-    const first = await send();
-    await service.setClock(FIRST_AT + DAY_MS - 1);
-    assert.equal((await send()).text, first.text);
-    await service.setClock(FIRST_AT + DAY_MS);
-    assert.notEqual((await send()).body.id, first.body.id);
-  });
-  await t.step("an expired key accepts a different request", async () => {
-    await service.setClock(FIRST_AT);
-    await service.pay({}, { idempotency_key: "reuse" });
-    await service.setClock(FIRST_AT + DAY_MS);
-    const late = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
-    assert.deepEqual([late.status, late.body.amount], [201, 5]);
-  });
-  await t.step("a create replays its response after its card has expired", async () => {
-    const body = card({ exp_month: 11, exp_year: 2026 });
-    await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
-    const first = await service.pay(body, { idempotency_key: "month" });
-    assert.equal(first.status, 201);
-    await service.setClock(Date.parse("2026-12-01T00:00:00.000Z"));
-    assertReplay(await service.pay(body, { idempotency_key: "month" }), first);
-    assertRefused(await service.pay(body), 400, "invalid_parameter", "card.exp_month");
-  });
+serviceCase("a create is replayed after its card has expired", async (_, service) => {
+  const body = card({ exp_month: 11, exp_year: 2026 });
+  await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
+  const first = await service.pay(body, { idempotency_key: "month" });
+  assert.equal(first.status, 201);
+  await service.setClock(Date.parse("2026-12-01T00:00:00.000Z"));
+  assertReplay(await service.pay(body, { idempotency_key: "month" }), first);
+  assertRefused(await service.pay(body), 400, "invalid_parameter", "card.exp_month");
 });
 
 /** The time that a concurrent duplicate waits (contract §5), and the delay on a busy machine. */
@@ -199,13 +178,8 @@ type Duplicated = [name: string, path: string, body: Record<string, unknown>, fr
 
 const DUPLICATED: Duplicated[] = [
   ["POST /v1/payments", PAYMENTS, CREATE, null],
-  ["POST /payments", `${SANDBOX}/payments`, CREATE, null],
   ["POST /v1/payments/{id}/refund", `${PAYMENTS}/{id}/refund`, { amount: 5 }, "completed"],
   ["POST /v1/payments/{id}/cancel", `${PAYMENTS}/{id}/cancel`, {}, "pending"],
-  ["a refused cancel", `${PAYMENTS}/{id}/cancel`, {}, "completed"],
-  ["POST /payments/{id}/advance", `${SANDBOX}/payments/{id}/advance`, {
-    to: "partially_refunded",
-  }, "completed"],
   // Last, because it admits no other changes meanwhile.
   ["POST /reset", `${SANDBOX}/reset`, {}, null],
 ];
