@@ -50,7 +50,7 @@ export async function fillSandbox(
 }
 
 /** Inserts one ledger movement for each payment, which has two entries, and their total. */
-export async function fillLedger(
+async function fillLedger(
   sql: postgres.Sql,
   environment_id: string,
   payments: number,
