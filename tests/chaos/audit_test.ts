@@ -25,7 +25,8 @@ import {
 } from "./worlds/sandbox/plan.ts";
 
 const PLAN = planOf(99, 400, 0);
-for (const operation of PLAN.stories.flatMap(({ groups }) => groups.flat())) {
+const OPERATIONS = PLAN.stories.flatMap(({ groups }) => groups.flat());
+for (const operation of OPERATIONS) {
   if (!isRead(operation.action)) operation.duplicates = 2;
 }
 
@@ -37,227 +38,160 @@ const ENDPOINTS: Evidence["endpoints"] = Object.fromEntries(
 /** Breaks the run. @param tx a transaction that is rolled back and skips triggers */
 type Break = (run: Told & Evidence, tx: postgres.TransactionSql) => unknown;
 
-const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][] = [
-  ["an acknowledged change is missing", "R1", /is lost/, async (run, tx) => {
-    const { operation } = responseTo(run, "cancel", 200);
-    await tx`
-      delete from pay.events
-      where idempotency_key = ${keyOf(PLAN, operation)}`;
-  }],
-  ["a refused change has happened", "R1", /but its change exists/, (run) => {
-    refuse(responseTo(run, "cancel", 200));
-  }],
-  ["an operation got no response", "R1", /no response/, (run) => {
-    dropResponse(responseTo(run, "refund", 201));
-  }],
-  ["an operation of the sandbox that is reset got no response", "R1", /no response/, (run) => {
-    dropResponse(responseTo(run, "create", 201, "resets"));
-  }],
-  ["duplicates got different responses", "R2", /duplicates got different responses/, (run) => {
-    responseTo(run, "create", 201).body += " ";
-  }],
-  ["two duplicates were the first", "R2", /2 first responses/, (run) => {
-    const { operation } = responseTo(run, "create", 201);
-    for (const response of responsesOf(run, operation)) response.is_replay = false;
-  }],
-  ["a duplicate was refused", "R2", /only some duplicates succeeded/, (run) => {
-    refuse(responseTo(run, "create", 201));
-  }],
-  ["two payments were made under one key", "R2", /2 effects/, async (run, tx) => {
-    const { operation } = responseTo(run, "create", 201);
-    const newId = idGenerator(Date.now());
-    await tx`
-      insert into pay.events select (json_populate_record(e,
-        json_build_object('id', ${newId("evt_")}::text, 'subject_id', ${newId("pay_")}::text))).*
-      from pay.events e where type = 'payment.created'
-        and idempotency_key = ${keyOf(PLAN, operation)}`;
-  }],
-  ["a refund has completed twice", "R2", /re_.* refund.completed, refund.completed/, (_, tx) => {
-    const newId = idGenerator(Date.now());
-    return tx`
-      insert into pay.events select (json_populate_record(e,
-        json_build_object('id', ${newId("evt_")}::text, 'sequence', sequence + 1000))).*
-      from pay.events e
-      where id = (select max(id) from pay.events where type = 'refund.completed')`;
-  }],
-  ["a refund has no beginning", "R2", /re_.* has the events refund.completed$/, (_, tx) => {
-    return tx`
-      delete from pay.events e using (
-        select max(id) as id from pay.refunds where status = 'completed'
-      ) r
-      where e.type = 'refund.created' and e.object::json ->> 'id' = r.id`;
-  }],
-  ["a replay differs from the first response", "R2", /operation 0: 201 .* , then 201/, (run) => {
-    run.replays = run.differing;
-  }],
-  ["a changed request was done", "R3", /one field changed: 201/, (run) => {
-    changedResponse(run).status = 201;
-  }],
-  ["a changed request got no response", "R3", /one field changed: no response/, (run) => {
-    changedResponse(run).status = 0;
-  }],
-  ["a changed request was refused for another reason", "R3", /one field changed: 409/, (run) => {
-    changedResponse(run).body = '{"error":{"code":"invalid_state"}}';
-  }],
-  ["no audit ran during the run", "R4", /never audited/, (run) => {
-    run.meanwhile.audits = 0;
-  }],
-  ["an audit during the run has a breach", "R4", /during the run invariant/, (run) => {
-    run.meanwhile.breaches.push("during the run invariant_ledger_totals: …");
-  }],
-  ["a ledger transaction was altered", "R4", /was deleted or changed/, (run) => {
-    run.altered_movements.push("ledger transaction txn_… was deleted or changed");
-  }],
-  ["a hot account is overdrawn", "R4", /EUR overdrawn/, async (run, tx) => {
-    await tx`
-      update pay.ledger_movements set amount_minor = 1
-      where environment_id = ${run.environments.transfers} and currency = 'EUR'
-        and credit_account = 'available'`;
-  }],
-  ["a balance does not add up", "R4", /a balance: .* sums to 1/, (run) => {
-    alter(responseTo(run, "balance", 200), ({ balances }) => {
-      balances[0].amount_minor++;
-      balances[0].credits_minor++;
-    });
-  }],
-  ["a balance is empty", "R4", /a balance: not a balance/, (run) => {
-    alter(responseTo(run, "balance", 200), (body) => body.balances = []);
-  }],
-  ["a balance was refused", "R4", /a balance: returned 404/, (run) => {
-    refuse(responseTo(run, "balance", 200));
-  }],
-  ["a payment has a wrong status", "R5", /unlike the model/, async (run, tx) => {
-    const { id } = JSON.parse(responseTo(run, "cancel", 200).body);
-    await tx`update pay.payments set status = 'completed' where id = ${id}`;
-  }],
-  ["a capture was booked twice", "R5", /unlike the model/, (run, tx) => {
-    return bookAgain(run, tx, "capture");
-  }],
-  ["a won dispute was booked twice", "R5", /unlike the model/, (run, tx) => {
-    return bookAgain(run, tx, "chargeback_reversal");
-  }],
-  ["a pending refund is not held", "R5", /unlike the model/, async (run, tx) => {
-    const [held] = await tx`
-      update pay.payments set amount_refunding = 0
-      where amount_refunding > 0 and environment_id not in (
-        select id from pay.environments where public_id = ${run.environments.resets}
-      )
-      returning id`;
-    assert.ok(held);
-  }],
-  ["a capture shows another amount", "R5", /no order explains/, (run) => {
-    alter(responseTo(run, "capture", 200), (body) => body.amount_captured++);
-  }],
-  ["a refund shows another status", "R5", /no order explains/, (run) => {
-    alter(responseTo(run, "advance_refund", 200), (body) => body.status = "pending");
-  }],
-  ["a charge was accepted after the end of its instrument", "R5", /no order explains/, (run) => {
-    const { status, body } = responseTo(run, "use", 201);
-    Object.assign(responseTo(run, "use", 409), { status, body });
-  }],
-  ["charges were refused before the end of their instruments", "R5", /no order explains/, (run) => {
-    const { status, body } = responseTo(run, "use", 409);
-    for (const { groups } of run.plan.stories) {
-      for (const { number } of groups.flat().filter(({ action }) => action.do === "use")) {
+/** Cases by the promise whose verdict names the breach. */
+const CASES: Record<string, [defect: string, breach: RegExp, breakRun: Break][]> = {
+  R1: [
+    ["an acknowledged change is missing", /is lost/, (run, tx) => {
+      const key = keyOf(PLAN, responseTo(run, "cancel", 200).operation);
+      return tx`delete from pay.events where idempotency_key = ${key}`;
+    }],
+    ["a refused change has happened", /but its change exists/, on("cancel", 200, refuse)],
+    ["a request got no response", /no response/, on("create", 201, lose, "resets")],
+  ],
+  R2: [
+    ["duplicates got different responses", /got different/, alter("create", { more: 1 }, 201)],
+    ["two duplicates were the first", /2 first responses/, (run) => {
+      const { operation } = responseTo(run, "create", 201);
+      for (const response of responsesOf(run, operation)) response.is_replay = false;
+    }],
+    ["a duplicate was refused", /only some duplicates succeeded/, on("create", 201, refuse)],
+    ["two payments were made under one key", /2 effects/, (run, tx) => {
+      const key = keyOf(PLAN, responseTo(run, "create", 201).operation);
+      const event = tx`type = 'payment.created' and idempotency_key = ${key}`;
+      return copy(tx, "events", { id: newId("evt_"), subject_id: newId("pay_") }, event);
+    }],
+    ["a refund has completed twice", /re_.* refund.completed, refund.completed/, (_, tx) => {
+      const last = tx`id = (select max(id) from pay.events where type = 'refund.completed')`;
+      return copy(tx, "events", { id: newId("evt_"), sequence: 9_999 }, last);
+    }],
+    ["a refund has no beginning", /re_.* has the events refund.completed$/, (_, tx) => {
+      const id = tx`select max(id) from pay.refunds where status = 'completed'`;
+      return tx`
+        delete from pay.events
+        where type = 'refund.created' and object::json ->> 'id' = (${id})`;
+    }],
+    ["a save made two instruments", /2 instruments/, (_, tx) => {
+      const one = tx`id = (select max(id) from pay.instruments where mandate_id is null)`;
+      return copy(tx, "instruments", { id: newId("ins_") }, one);
+    }],
+    ["a replay differs from the first", /operation 0: 201 .* , then 201/, (run) => {
+      run.replays = run.differing;
+    }],
+  ],
+  R3: [
+    ["a changed request was done", /one field changed: 201/, changed({ status: 201 })],
+    ["a changed request got no response", /changed: no response/, changed({ status: 0 })],
+    ["a changed request was refused for another reason", /changed: 409/, changed({ body: "{}" })],
+  ],
+  R4: [
+    ["no audit ran during the run", /never/, having({ meanwhile: { audits: 0, breaches: [] } })],
+    ["an audit found a breach", /bad/, having({ meanwhile: { audits: 1, breaches: ["bad"] } })],
+    ["a ledger transaction was altered", /txn/, having({ altered_movements: ["txn"] })],
+    ["a hot account is overdrawn", /EUR overdrawn/, (run, tx) => {
+      return tx`
+        update pay.ledger_movements set amount_minor = 1
+        where environment_id = ${run.environments.transfers} and currency = 'EUR'
+          and credit_account = 'available'`;
+    }],
+    ["a balance does not add up", /a balance: .* sums to/, (run) => {
+      const { balances } = JSON.parse(responseTo(run, "balance", 200).body);
+      const more = { ...balances[0], amount_minor: 1, debits_minor: 0, credits_minor: 1 };
+      change(responseTo(run, "balance", 200), { balances: [...balances, more] });
+    }],
+    ["a balance is empty", /a balance: not a balance/, alter("balance", { balances: [] })],
+    ["a balance was refused", /a balance: returned 404/, on("balance", 200, refuse)],
+  ],
+  R5: [
+    ["a payment has a wrong status", /unlike the model/, (run, tx) => {
+      return tx`update pay.payments set status = 'completed' where id = ${idOf(run, "cancel")}`;
+    }],
+    ["a capture was booked twice", /unlike the model/, bookAgain("capture")],
+    ["a won dispute was booked twice", /unlike the model/, bookAgain("chargeback_reversal")],
+    ["a pending refund is not held", /unlike the model/, (run, tx) => {
+      return tx`
+        update pay.payments set amount_refunding = 0
+        where amount_refunding > 0 and ${isJudged(run, tx)}`;
+    }],
+    ["a capture shows another amount", /no order/, alter("capture", { amount_captured: 7 })],
+    ["a refund shows another status", /no order/, alter("advance_refund", { status: "pending" })],
+    ["a refund's payment is open", /no order/, alter("refund", { payment_status: "open" }, 201)],
+    ["a charge was accepted after the end of its instrument", /no order/, (run) => {
+      const { status, body } = responseTo(run, "use", 201);
+      Object.assign(responseTo(run, "use", 409), { status, body });
+    }],
+    ["charges were refused before the end of their instruments", /no order/, (run) => {
+      const { status, body } = responseTo(run, "use", 409);
+      const uses = OPERATIONS.filter(({ action }) => action.do === "use");
+      for (const { number } of uses) {
         for (const one of responsesOf(run, number)) Object.assign(one, { status, body });
       }
-    }
-  }],
-  ["an instrument is active after its end", "R5", /ins_.* is active/, async (run, tx) => {
-    const { id } = JSON.parse(responseTo(run, "end", 200).body);
-    await tx`
-      update pay.instruments set status = 'active', ended_at = null, ended_reason = null
-      where id = ${id}`;
-  }],
-  ["a save without its instrument", "R5", /ins_.* does not exist/, async (run, tx) => {
-    const { id } = JSON.parse(responseTo(run, "end", 200).body);
-    await tx`delete from pay.instruments where id = ${id}`;
-  }],
-  ["a save made two instruments", "R2", /2 instruments/, (_, tx) => {
-    const id = idGenerator(Date.now())("ins_");
-    return tx`
-      insert into pay.instruments
-      select (json_populate_record(t, json_build_object('id', ${id}::text))).*
-      from pay.instruments t where mandate_id is null limit 1`;
-  }],
-  ["a payment is missing", "R5", /does not exist/, async (run, tx) => {
-    const { id } = JSON.parse(responseTo(run, "cancel", 200).body);
-    await tx`delete from pay.payments where id = ${id}`;
-  }],
-  ["a create had the wrong result", "R5", /create got/, (run) => {
-    alter(responseTo(run, "create", 201), (body) => body.status = "chargeback");
-  }],
-  ["no order explains the responses", "R5", /no order explains/, (run) => {
-    alter(responseTo(run, "refund", 201), (body) => body.payment_status = "pending");
-  }],
-  ["a story ends early", "R5", /a request has no response/, (run) => {
-    const { operation } = responseTo(run, "refund", 201);
-    run.journal = run.journal.filter((record) => record.operation !== operation);
-  }],
-  ["a list is empty", "R5", /a list: .* is missing/, (run) => {
-    alter(lastListOfPayments(run), (body) => {
-      Object.assign(body, { data: [], has_more: false, next_cursor: null });
-    });
-  }],
-  ["a list lacks the newest payment", "R5", /a list: .* is missing/, (run) => {
-    alter(lastListOfPayments(run), ({ data }) => data.shift());
-  }],
-  ["a list is in another order", "R5", /a list: not newest first/, (run) => {
-    alter(lastListOfPayments(run), ({ data }) => data.reverse());
-  }],
-  ["a list was refused", "R5", /a list: returned 404/, (run) => {
-    refuse(lastListOfPayments(run));
-  }],
-  ["a list of refunds is empty", "R5", /no order explains/, (run) => {
-    alter(filledListOfRefunds(run), (body) => body.data = []);
-  }],
-  ["a list of refunds repeats one", "R5", /no order explains/, (run) => {
-    alter(filledListOfRefunds(run), ({ data }) => data.push(data[0]));
-  }],
-  ["a reset was refused", "R5", /a reset got 404/, (run) => {
-    refuse(responseTo(run, "reset", 200, "resets"));
-  }],
-  ["a create in the sandbox that is reset was refused", "R5", /create got 404/, (run) => {
-    refuse(responseTo(run, "create", 201, "resets"));
-  }],
-  ["an event has not arrived", "R6", /missing: payment/, (run) => {
-    const { event_id } = run.arrivals.find(({ path }) => path === "/payments")!;
-    run.arrivals = run.arrivals.filter((arrival) => arrival.event_id !== event_id);
-  }],
-  ["a delivery was forged", "R6", /1 forged/, (run) => {
-    run.arrivals[0]!.is_genuine = false;
-  }],
-  ["a delivery had another body", "R6", /another body/, (run) => {
-    run.arrivals[0]!.body_hash = "0".repeat(64);
-  }],
-  ["a delivery has no event", "R6", /is not an event/, (run) => {
-    run.arrivals.find(({ path }) => path === "/payments")!.event_id = "evt_unknown";
-  }],
-  ["too many deliveries arrived twice", "R6", /duplicates/, (run) => {
-    run.arrivals.push(...run.arrivals.slice(0, run.arrivals.length / 10));
-  }],
-  ["too many deliveries were redelivered", "R6", /redeliveries/, (run) => {
-    run.drained.redelivered = new Set(run.arrivals.keys().map(String));
-  }],
-  ["a delivery failed after too few attempts", "R6", /failed after 1 attempts/, (run) => {
-    run.drained.faults.push("whd_… is failed after 1 attempts");
-  }],
-  ["two events of a payment are out of order", "R7", /./, (run) => {
+    }],
+    ["an instrument is active after its end", /ins_.* is active/, (run, tx) => {
+      return tx`
+        update pay.instruments set status = 'active', ended_at = null, ended_reason = null
+        where id = ${idOf(run, "end")}`;
+    }],
+    ["a save without its instrument", /ins_.* does not exist/, (run, tx) => {
+      return tx`delete from pay.instruments where id = ${idOf(run, "end")}`;
+    }],
+    ["a payment is missing", /pay_.* does not exist/, (run, tx) => {
+      return tx`delete from pay.payments where id = ${idOf(run, "cancel")}`;
+    }],
+    ["a story ends early", /a request has no response/, (run) => {
+      const { operation } = responseTo(run, "refund", 201);
+      run.journal = run.journal.filter((record) => record.operation !== operation);
+    }],
+    [
+      "a list is empty",
+      /a list: .* is missing/,
+      alter("list", { data: [], has_more: false, next_cursor: null }),
+    ],
+    [
+      "a list lacks the newest payment",
+      /a list: .* is missing/,
+      alterList((data) => data.slice(1)),
+    ],
+    ["a list is in another order", /a list: not newest first/, alterList((data) => data.reverse())],
+    ["a list was refused", /a list: returned 404/, on("list", 200, refuse)],
+    ["a list of refunds is empty", /no order/, (run) => {
+      change(filledListOfRefunds(run), { data: [] });
+    }],
+    ["a list of refunds repeats one", /no order/, (run) => {
+      const list = filledListOfRefunds(run);
+      const { data } = JSON.parse(list.body);
+      change(list, { data: [...data, data[0]] });
+    }],
+    ["a reset was refused", /a reset got 404/, on("reset", 200, refuse, "resets")],
+    ["a create was refused", /create got 404/, on("create", 201, refuse, "resets")],
+  ],
+  R6: [
+    ["an event has not arrived", /missing: payment/, (run) => {
+      const { event_id } = run.arrivals.find(({ path }) => path === "/payments")!;
+      run.arrivals = run.arrivals.filter((arrival) => arrival.event_id !== event_id);
+    }],
+    ["a delivery was forged", /1 forged/, arrived({ is_genuine: false })],
+    ["a delivery had another body", /another body/, arrived({ body_hash: "0".repeat(64) })],
+    ["a delivery has no event", /is not an event/, arrived({ event_id: "evt_unknown" })],
+    ["too many deliveries arrived twice", /duplicates/, (run) => {
+      run.arrivals.push(...run.arrivals.slice(0, run.arrivals.length / 10));
+    }],
+    ["too many deliveries were redelivered", /redeliveries/, (run) => {
+      run.drained.redelivered = new Set(run.arrivals.keys().map(String));
+    }],
+    ["a delivery failed too early", /early/, (run) => run.drained.faults.push("early")],
+  ],
+  R7: [["two events of a payment are out of order", /./, (run) => {
     const here = run.arrivals.filter(({ path }) => path === "/payments");
     const second = here.find(({ sequence }) => sequence === 2)!;
     const first = here.find(({ subject_id }) => subject_id === second.subject_id)!;
     [first.sequence, second.sequence] = [second.sequence, first.sequence];
-  }],
-  ["a signature was old", "R8", /signed 30000 ms before/, (run) => {
-    run.arrivals[0]!.age_ms = 30_000;
-  }],
-  ["a signature has a future time", "R8", /signed -2001 ms before/, (run) => {
-    run.arrivals[0]!.age_ms = -2_001;
-  }],
-  ["two headers have different times", "R8", /Webhook-Timestamp is 1 s off/, (run) => {
-    run.arrivals[0]!.timestamps_apart_s = 1;
-  }],
-];
+  }]],
+  R8: [
+    ["a signature was old", /signed 30000 ms before/, arrived({ age_ms: 30_000 })],
+    ["a signature has a future time", /signed -2001 ms/, arrived({ age_ms: -2_001 })],
+    ["headers have different times", /is 1 s off/, arrived({ timestamps_apart_s: 1 })],
+  ],
+};
 
 Deno.test("auditRun()", (t) =>
   withServedService(async (served) => {
@@ -269,38 +203,48 @@ Deno.test("auditRun()", (t) =>
         assert.deepEqual(breaches, [], promise);
       }
     });
-    for (const [defect, promise, breach, breakRun] of CASES) {
-      await t.step(`${promise}: ${defect}`, async () => {
-        const { breaches } = await judgeBroken(
-          service.sql,
-          structuredClone(run),
-          promise,
-          breakRun,
-        );
-        assert.ok(breaches.some((text) => breach.test(text)), breaches.join("\n"));
-      });
+    for (const [promise, cases] of Object.entries(CASES)) {
+      for (const [defect, breach, breakRun] of cases) {
+        await t.step(`${promise}: ${defect}`, async () => {
+          const verdicts = await judgeBroken(service.sql, structuredClone(run), breakRun);
+          const { breaches } = verdicts.find((one) => one.promise === promise)!;
+          assert.ok(breaches.some((text) => breach.test(text)), breaches.join("\n"));
+        });
+      }
     }
   }));
 
-/** Copies a movement of a kind, as if the service had booked it twice. */
-async function bookAgain(
-  run: Evidence,
+function newId(prefix: Parameters<ReturnType<typeof idGenerator>>[0]): string {
+  return idGenerator(Date.now())(prefix);
+}
+
+/** Inserts copies of rows with other values. */
+async function copy(
   tx: postgres.TransactionSql,
-  kind: string,
+  table: string,
+  values: Record<string, string | number>,
+  which: postgres.PendingQuery<postgres.Row[]>,
 ): Promise<void> {
-  const transaction_id = idGenerator(Date.now())("txn_");
-  const [copy] = await tx`
-    insert into pay.ledger_movements
-    select (json_populate_record(m, json_build_object('transaction_id', ${transaction_id}::text))).*
-    from pay.ledger_movements m
-    where transaction_id = (
-      select max(transaction_id) from pay.ledger_movements
-      where kind = ${kind} and environment_id not in (
-        select id from pay.environments where public_id = ${run.environments.resets}
-      )
-    )
-    returning 1`;
-  assert.ok(copy, `no ${kind}`);
+  const copied = await tx`
+    insert into pay.${tx(table)} select (json_populate_record(t, ${tx.json(values)}::json)).*
+    from pay.${tx(table)} t where ${which} returning 1`;
+  assert.ok(copied.length > 0, `nothing in ${table} is copied`);
+}
+
+/** Copies a movement of a kind, as if the service had booked it twice. */
+function bookAgain(kind: string): Break {
+  return (run, tx) => {
+    const last = tx`select max(transaction_id) from pay.ledger_movements
+      where kind = ${kind} and ${isJudged(run, tx)}`;
+    const id = newId("txn_");
+    return copy(tx, "ledger_movements", { transaction_id: id }, tx`transaction_id = (${last})`);
+  };
+}
+
+/** Whether a row is not of the sandbox that is reset. */
+function isJudged({ environments }: Evidence, tx: postgres.TransactionSql) {
+  return tx`environment_id not in (
+    select id from pay.environments where public_id = ${environments.resets})`;
 }
 
 /** The evidence of a run without its database. */
@@ -321,7 +265,7 @@ async function tellPlan({ service, base_url }: ServedService): Promise<Told> {
     secrets![name] = secret;
   }
   const ends: (() => unknown)[] = [];
-  const client = new RepeatingClient({ atEnd: (end) => ends.push(end) }, { urls: [base_url] });
+  const client = new RepeatingClient({ atEnd: (end) => ends.push(end) }, [{ base_url }]);
   const onFinished = () => {};
   const clients = new PlanClients({ plan: PLAN, client, keys: keys!, clients: 1, onFinished });
   await clients.tell();
@@ -349,26 +293,24 @@ async function tellPlan({ service, base_url }: ServedService): Promise<Told> {
   };
 }
 
-/** The verdict on a promise after the run was broken. The change of the database is rolled back. */
+/** The verdicts after the run was broken. The change of the database is rolled back. */
 async function judgeBroken(
   sql: postgres.Sql,
   told: Told,
-  promise: string,
   breakRun: Break,
-): Promise<{ breaches: string[] }> {
-  class Enough extends Error {}
-  const verdict = Promise.withResolvers<{ breaches: string[] }>();
+): Promise<Awaited<ReturnType<typeof auditRun>>> {
+  const judged = Promise.withResolvers<Awaited<ReturnType<typeof auditRun>>>();
+  const rollback = new Error("rolls back");
   await sql.begin(async (tx) => {
     await tx`set local session_replication_role = 'replica'`;
     const run = { ...told, endpoints: ENDPOINTS, sql: tx as unknown as postgres.Sql };
     await breakRun(run, tx);
-    const verdicts = await auditRun(run);
-    verdict.resolve(verdicts.find((one) => one.promise === promise)!);
-    throw new Enough();
+    judged.resolve(await auditRun(run));
+    throw rollback;
   }).catch((error) => {
-    if (!(error instanceof Enough)) throw error;
+    if (error !== rollback) throw error;
   });
-  return await verdict.promise;
+  return await judged.promise;
 }
 
 function responsesOf({ journal }: Evidence, operation: number): Received[] {
@@ -397,17 +339,6 @@ function responseTo(
   return responses.at(-1)!;
 }
 
-function changedResponse({ journal }: Evidence): Received {
-  return journal.find((record): record is Received => record.kind === "changed")!;
-}
-
-/** A page in the middle of a sandbox's payments. */
-function lastListOfPayments(run: Evidence): Received {
-  const list = responseTo(run, "list", 200);
-  assert.ok(JSON.parse(list.body).has_more);
-  return list;
-}
-
 /** A list of refunds that is not empty. No refund was requested at the same time. */
 function filledListOfRefunds({ journal, plan }: Evidence): Received {
   const lists = new Set(
@@ -420,23 +351,60 @@ function filledListOfRefunds({ journal, plan }: Evidence): Received {
   )!;
 }
 
+/** Changes the first response to the last action of a kind that has this status. */
+function on(
+  kind: Action["do"],
+  status: number,
+  change: (response: Received) => unknown,
+  of: Sandbox | null = null,
+): Break {
+  return (run) => change(responseTo(run, kind, status, of));
+}
+
+/** Changes fields in the body of such a response. */
+function alter(kind: Action["do"], fields: object, status = 200): Break {
+  return on(kind, status, (response) => change(response, fields));
+}
+
+function change(response: Received, fields: object): void {
+  response.body = JSON.stringify({ ...JSON.parse(response.body), ...fields });
+}
+
+/** Changes a page in the middle of a sandbox's payments. */
+function alterList(changeData: (data: unknown[]) => unknown[]): Break {
+  return on("list", 200, (response) => {
+    const { data, has_more } = JSON.parse(response.body);
+    assert.ok(has_more);
+    change(response, { data: changeData(data) });
+  });
+}
+
+/** Changes the response to a request with one field changed. */
+function changed(values: Partial<Received>): Break {
+  return ({ journal }) => Object.assign(journal.find(({ kind }) => kind === "changed")!, values);
+}
+
+/** Changes the record of a delivery of a sandbox that is not reset. */
+function arrived(values: Partial<Evidence["arrivals"][number]>): Break {
+  return (run) => Object.assign(run.arrivals.find(({ path }) => path === "/payments")!, values);
+}
+
+function having(values: Partial<Evidence>): Break {
+  return (run) => Object.assign(run, values);
+}
+
+/** The id in the response to the last action of a kind. */
+function idOf(run: Evidence, kind: Action["do"]): string {
+  return JSON.parse(responseTo(run, kind, 200).body).id;
+}
+
 /** Replaces a response by that of an unknown id. */
 function refuse(response: Received): void {
-  response.status = 404;
-  response.body = '{"error":{"code":"not_found"}}';
+  Object.assign(response, { status: 404, body: '{"error":{"code":"not_found"}}' });
 }
 
-function dropResponse(response: Received): void {
-  response.status = 0;
-  response.body = "no response in 120000 ms";
-}
-
-/** Changes the body of a response. */
-// deno-lint-ignore no-explicit-any
-function alter(response: Received, change: (body: any) => unknown): void {
-  const body = JSON.parse(response.body);
-  change(body);
-  response.body = JSON.stringify(body);
+function lose(response: Received): void {
+  Object.assign(response, { status: 0, body: "no response in 120000 ms" });
 }
 
 /** A plan of the usual size of the main run. */

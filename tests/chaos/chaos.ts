@@ -37,7 +37,6 @@ const USAGE = `Usage: deno task chaos [--seed N] [--ops N] [--kills N] [--client
   --write       writes each run to tests/chaos/last_runs.md when it ends
 `;
 
-/** The command line. */
 interface ChaosOptions {
   seed: number;
   operations: number;
@@ -52,13 +51,10 @@ interface ChaosOptions {
 
 /** From this number of operations on, each run has its full size. */
 const FULL_SIZE = 100_000;
-const FULL = { ops: String(FULL_SIZE), kills: "200" };
 /** From this number of kills on, the runs of single promises have their full number. */
 const MANY_KILLS = 20;
-/** A run. It calls `onCalm` when it only waits. */
 type Run = (stage: Stage, options: ChaosOptions, onCalm: () => void) => Promise<Verdict[]>;
 
-/** The runs, by their names for `--promise`. */
 const RUNS: Record<string, Run> = {
   main: (stage, options, onCalm) => runMain(stage, { ...options, onCalm }),
   r8: (stage, { operations }) => {
@@ -69,30 +65,24 @@ const RUNS: Record<string, Run> = {
   r15: (stage, { kills }) => runSandboxes(stage, kills >= MANY_KILLS ? 20 : 3),
   live: (stage, { seed, live_operations: operations, kills }) =>
     runCards(stage, { seed, operations, kills: Math.max(kills, KILL_POINT_COUNT) }),
-  chain: (stage, { seed, operations, kills }) =>
-    runChain(stage, {
-      ...{ seed, payments: scaled(operations, 60, 900), kills: kills >= MANY_KILLS ? 20 : 3 },
-    }),
-  bank: (stage, { seed, operations, kills }) =>
-    runBank(stage, {
-      ...{ seed, days: scaled(operations, 4, 60), kills: kills >= MANY_KILLS ? 10 : 1 },
-    }),
-  r16: (stage, { seed, operations, kills }) =>
-    runMoves(stage, {
-      seed,
-      payments: operations >= FULL_SIZE ? operations : operations / 20,
-      kills: kills >= MANY_KILLS ? 6 : 0,
-      // Otherwise the payments of a long run outnumber those it begins with.
-      pause_ms: operations >= FULL_SIZE ? 100 : 0,
-    }),
+  chain: (stage, { seed, operations, kills }) => {
+    const payments = scaled(operations, 60, 900);
+    return runChain(stage, { seed, payments, kills: kills >= MANY_KILLS ? 20 : 3 });
+  },
+  bank: (stage, { seed, operations, kills }) => {
+    const days = scaled(operations, 4, 60);
+    return runBank(stage, { seed, days, kills: kills >= MANY_KILLS ? 10 : 1 });
+  },
+  r16: (stage, { seed, operations, kills }) => {
+    // Without the pause, the payments of a long run outnumber those it begins with.
+    const [payments, pause_ms] = operations >= FULL_SIZE ? [operations, 100] : [operations / 20, 0];
+    return runMoves(stage, { seed, payments, kills: kills >= MANY_KILLS ? 6 : 0, pause_ms });
+  },
 };
 
-/** A size between `least` and `full`, in proportion to the operations. */
 function scaled(operations: number, least: number, full: number): number {
   return Math.round(Math.max(least, Math.min(full, full * operations / FULL_SIZE)));
 }
-
-class UsageError extends Error {}
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
@@ -168,51 +158,40 @@ async function playAll(
 }
 
 function readOptions(args: readonly string[]): ChaosOptions {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean", default: false } as const;
   const { values } = parseArgs({
     args: [...args],
     options: {
-      seed: { type: "string" },
-      ops: { type: "string" },
-      kills: { type: "string" },
-      clients: { type: "string", default: "64" },
-      promise: { type: "string" },
-      live: { type: "boolean", default: false },
-      operations: { type: "string" },
-      full: { type: "boolean", default: false },
-      write: { type: "boolean", default: false },
+      ...{ seed: text, ops: text, kills: text, clients: text, promise: text, operations: text },
+      ...{ live: flag, full: flag, write: flag },
     },
     strict: true,
   });
-  const number = (name: string, text: string) => {
+  const number = (name: "seed" | "ops" | "kills" | "clients" | "operations", usual: number) => {
+    const text = values[name] ?? String(Math.round(usual));
     if (/^\d{1,9}$/.test(text)) return Number(text);
-    throw new UsageError(`--${name} "${text}" is not a whole number`);
+    throw new Error(`--${name} "${text}" is not a whole number`);
   };
   if (values.live && values.promise !== undefined) {
-    throw new UsageError("--live is one promise: leave --promise out");
+    throw new Error("--live is one promise: leave --promise out");
   }
   // A move waits for 20 s until no request is left, and tests/cells/move_test.ts makes one.
   const usual = Object.keys(RUNS).filter((name) => values.full || name !== "r16").join(",");
-  const named = values.live ? "live" : values.promise ?? usual;
-  const promises = named.toLowerCase().split(",");
+  const promises = (values.live ? "live" : values.promise ?? usual).toLowerCase().split(",");
   const unknown = promises.find((name) => !Object.hasOwn(RUNS, name));
-  if (unknown !== undefined) throw new UsageError(`--promise "${unknown}" is unknown`);
-  const sizes = values.full ? FULL : { ops: "5000", kills: "10" };
-  const operations = number("ops", values.ops ?? sizes.ops);
+  if (unknown !== undefined) throw new Error(`--promise "${unknown}" is unknown`);
+  const operations = number("ops", values.full ? FULL_SIZE : 5_000);
+  const sizes = (["ops", "kills", "operations"] as const)
+    .flatMap((name) => values[name] === undefined ? [] : [`--${name} ${values[name]}`]);
   return {
-    seed: number("seed", values.seed ?? String(Math.floor(Math.random() * 1e9))),
+    seed: number("seed", Math.floor(Math.random() * 1e9)),
     operations,
-    kills: number("kills", values.kills ?? sizes.kills),
-    clients: number("clients", values.clients),
-    live_operations: values.operations === undefined
-      ? scaled(operations, 300, 10_000)
-      : number("operations", values.operations),
+    kills: number("kills", values.full ? 200 : 10),
+    clients: number("clients", 64),
+    live_operations: number("operations", scaled(operations, 300, 10_000)),
     promises,
     is_written: values.write,
-    sizes: [
-      values.full ? "--full" : "",
-      ...(["ops", "kills", "operations"] as const).map((name) =>
-        values[name] === undefined ? "" : `--${name} ${values[name]}`
-      ),
-    ].filter((argument) => argument !== "").join(" "),
+    sizes: [...(values.full ? ["--full"] : []), ...sizes].join(" "),
   };
 }

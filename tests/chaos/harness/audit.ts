@@ -4,10 +4,8 @@ import type postgres from "postgres";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
 import type { Stage } from "./stage.ts";
 
-/** The verdict on one promise. */
 export interface Verdict {
   promise: string;
-  /** Figures for the report. */
   says: string;
   breaches: string[];
 }
@@ -46,23 +44,19 @@ export class Tally {
   }
 }
 
-/**
- * The breaches of the invariants.
- * @param tolerated matches the provider events that the operator handles, which are no fault; null:
- * none is expected
- */
-export async function brokenInvariants(
-  sql: postgres.Sql,
-  tolerated: RegExp | null = null,
-): Promise<string[]> {
+/** Provider events that are no fault: money without a purpose, which the operator handles. */
+const TOLERATED = /too much|was sent to a payment that is|outside of payments/;
+
+/** The breaches of the invariants. @param is_tolerant with money without a purpose */
+export async function brokenInvariants(sql: postgres.Sql, is_tolerant = false): Promise<string[]> {
   const broken = (await checkBooks(sql)).filter(({ breaches, invariant }) =>
-    breaches > 0 && (tolerated === null || invariant !== "invariant_reported_events")
+    breaches > 0 && !(is_tolerant && invariant === "invariant_reported_events")
   ).flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
-  if (tolerated === null) return broken;
+  if (!is_tolerant) return broken;
   const events = await sql<{ detail: string }[]>`
     select coalesce(subject_id, 'the account') || ': ' || detail as detail
     from pay.invariant_reported_events`;
-  return [...broken, ...events.map(({ detail }) => detail).filter((text) => !tolerated.test(text))];
+  return [...broken, ...events.map(({ detail }) => detail).filter((text) => !TOLERATED.test(text))];
 }
 
 /** The unexpected errors of the servers. @param expected errors of this file are no fault */
@@ -71,7 +65,11 @@ export function faultsOfServers({ server_faults }: Stage, expected?: string): st
     .map(({ route, fault }) => `fault of a server: ${route} ${fault}`);
 }
 
-/** The sum of a field. */
+/** The breaches of the checks that do not hold. */
+export function failing(checks: readonly (readonly [holds: boolean, breach: string])[]): string[] {
+  return checks.filter(([holds]) => !holds).map(([, breach]) => breach);
+}
+
 export function sumOf<T>(items: readonly T[], amountOf: (item: T) => number): number {
   return items.reduce((sum, item) => sum + amountOf(item), 0);
 }

@@ -4,7 +4,6 @@ import type postgres from "postgres";
 import { pause, until } from "../../support/common/until.ts";
 import type { Stage } from "./stage.ts";
 
-/** The parts of a request besides its path. */
 export interface ApiRequest {
   /** By default POST if there is a body, otherwise GET. */
   method?: string;
@@ -29,7 +28,6 @@ export class ApiResponse {
   }
 }
 
-/** Paths of the API. */
 export const [V1, SANDBOX] = ["/api-v1-payments/v1", "/api-v1-sandbox"];
 /** A body for `SANDBOX/payments`: a completed payment, which has two events. */
 export const COMPLETED = { amount_minor: 100, currency: "EUR", outcome: "success" };
@@ -96,7 +94,6 @@ export async function untilNextAction(
   return action;
 }
 
-/** Works on every item, with so many clients at once. */
 export async function eachAtOnce<T>(
   clients: number,
   items: readonly T[],
@@ -131,11 +128,7 @@ export async function replayAll<T>(
   return { replayed: items.length, faults };
 }
 
-/** Where a client sends its requests, and when it gives up. */
 interface ClientOptions {
-  /** Base URLs. Each try goes to the next one. */
-  urls: readonly string[];
-  /** Longest time of one try. */
   timeout_ms?: number;
   /** An operation without a final response after this time is a breach. */
   give_up_ms?: number;
@@ -143,7 +136,7 @@ interface ClientOptions {
   repeats_429?: boolean;
 }
 
-/** A client that repeats its requests, without waiting for `Retry-After`. */
+/** A client that repeats its requests, at each server in turn, without waiting for `Retry-After`. */
 export class RepeatingClient {
   readonly counts = { requests: 0, broken: 0, unavailable: 0, in_progress: 0, slowest_ms: 0 };
   /** The responses that a declared fault has caused, by the fault. */
@@ -154,7 +147,11 @@ export class RepeatingClient {
   readonly #options: Required<ClientOptions>;
   #sent = 0;
 
-  constructor(stage: Pick<Stage, "atEnd">, options: ClientOptions) {
+  constructor(
+    stage: Pick<Stage, "atEnd">,
+    readonly servers: readonly { base_url: string }[],
+    options: ClientOptions = {},
+  ) {
     this.#options = { timeout_ms: 15_000, give_up_ms: 300_000, repeats_429: false, ...options };
     stage.atEnd(() => this.#http.close());
   }
@@ -175,7 +172,7 @@ export class RepeatingClient {
 
   /**
    * Sends a request until it has a final response. A request without a key gets one, unless it reads.
-   * @param first number of the first base URL; by default they take turns
+   * @param first number of the first server; by default they take turns
    * @param is_over ends the repetitions of a read
    */
   async send(
@@ -185,14 +182,17 @@ export class RepeatingClient {
     first = this.#sent++,
     is_over: () => boolean = () => false,
   ): Promise<ApiResponse> {
-    const { urls, timeout_ms, give_up_ms } = this.#options;
+    const { timeout_ms, give_up_ms } = this.#options;
     const is_read = (request.method ?? "GET") === "GET" && request.body === undefined;
     const keyed = is_read ? request : { key: crypto.randomUUID(), ...request };
     const started = performance.now();
     for (let tries = 0; !is_over(); tries++) {
       this.counts.requests++;
-      const url = urls[(first + tries) % urls.length]!;
-      const response = await callApi(url, token, path, keyed, { client: this.#http, timeout_ms })
+      const { base_url } = this.servers[(first + tries) % this.servers.length]!;
+      const response = await callApi(base_url, token, path, keyed, {
+        client: this.#http,
+        timeout_ms,
+      })
         .catch(() => null);
       const took_ms = performance.now() - started;
       if (this.#isFinal(path, response)) {

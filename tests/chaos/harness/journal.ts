@@ -3,13 +3,11 @@
  * survives `kill -9` of the process. Simultaneous writers share one fsync.
  */
 
-/** A journal for writing. */
 export class Journal {
   readonly #file: Deno.FsFile;
   #waiting: { text: string; done: () => void }[] = [];
   #flushing: Promise<void> | null = null;
 
-  /** Opens a journal and appends to it. */
   constructor(path: string) {
     this.#file = Deno.openSync(path, { create: true, append: true });
   }

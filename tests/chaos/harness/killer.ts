@@ -15,7 +15,7 @@ export async function killPostgres(
   pid: number = postgres.pid,
 ): Promise<number> {
   const checkpointer = async () => {
-    const [row] = await untilResponse(() =>
+    const [row] = await untilRows(() =>
       sql<{ pid: number }[]>`
         select pid from pg_stat_activity where backend_type = 'checkpointer'`
     );
@@ -35,7 +35,7 @@ export async function killPostgres(
 /** Kills one of the service's backends, which takes all others with it. */
 export async function killBackend(stage: Stage, which: number): Promise<number> {
   for (;;) {
-    const backends = await untilResponse(() =>
+    const backends = await untilRows(() =>
       stage.sql<{ pid: number }[]>`
         select pid from pg_stat_activity where application_name = 'payments' order by pid`
     );
@@ -49,7 +49,7 @@ export async function killBackend(stage: Stage, which: number): Promise<number> 
 }
 
 /** Repeats a query while it fails on connections of a killed server, until it has rows. */
-async function untilResponse<T>(ask: () => Promise<T[]>): Promise<T[]> {
+export async function untilRows<T>(ask: () => Promise<T[]>): Promise<T[]> {
   let rows: T[] = [];
   await until("the database responds", async () => {
     rows = await ask().catch(() => []);
@@ -58,16 +58,12 @@ async function untilResponse<T>(ask: () => Promise<T[]>): Promise<T[]> {
   return rows;
 }
 
-/** A statement that waits for a table. */
 export interface StatementPoint {
   table: string;
-  /** A part of the statement's text. */
   text: string;
-  /** Longest wait for the statement. */
   wait_ms: number;
 }
 
-/** A kill that has happened. */
 interface Killed {
   recovered: Promise<unknown>;
   /** Whether the kill has ended the transaction that holds the lock of the point. */

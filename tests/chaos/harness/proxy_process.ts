@@ -3,7 +3,6 @@
 import { onLines, settingsOf, tell } from "../../support/common/process.ts";
 import { type FaultCounts, type FaultRates, TcpProxy } from "../../support/proxy/tcp_proxy.ts";
 
-/** The settings of the process. */
 export interface ProxySettings {
   seed: number;
   proxies: { name: string; target_port: number; rates: FaultRates }[];

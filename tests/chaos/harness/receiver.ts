@@ -19,7 +19,6 @@ import { pause } from "../../support/common/until.ts";
 export const WAYS_TO_FAIL = ["500", "503", "302", "silent"] as const;
 type WayToFail = typeof WAYS_TO_FAIL[number];
 
-/** A received delivery. */
 export interface Arrival {
   path: string;
   event_id: string;
@@ -29,7 +28,6 @@ export interface Arrival {
   /** The idempotency key of the request that caused the event. */
   key: string | null;
   attempt: number;
-  /** SHA-256 of the body, in hex. */
   body_hash: string;
   /** Age of the signature (its `t`) on arrival in milliseconds. Up to 1 000 come from rounding. */
   age_ms: number;
@@ -49,14 +47,11 @@ interface ReceivedRequest {
   at_ms: number;
 }
 
-/** The settings of the program. */
 export interface ReceiverSettings {
   port: number;
   seed: number;
   journal: string;
-  /** Share of first attempts that fail, 0 to 1. */
   fail: number;
-  /** Signing secret by path. */
   secrets: Record<string, string>;
   /** Milliseconds that its clock is ahead, like the clocks of the servers. */
   ahead_ms?: number;

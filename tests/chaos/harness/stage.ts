@@ -20,7 +20,6 @@ import { createApiKey, createEnvironment } from "../../support/database/api_keys
 import { launch } from "../../support/common/process.ts";
 import type { ClockLine, ServerFault, ServerSettings } from "../../support/service/kill_server.ts";
 
-/** An API server as a process. */
 export interface ApiServer {
   readonly port: number;
   readonly base_url: string;
@@ -30,16 +29,13 @@ export interface ApiServer {
   setAhead(ahead_ms: number): Promise<void>;
 }
 
-/** An environment and an API key of it with every scope. */
 export interface KeyedEnvironment {
   /** The public id. A reset leaves it unchanged. */
   environment_id: string;
   key: string;
 }
 
-/** The environment of a run. */
 export interface Stage {
-  /** Folder for journals; removed at the end. */
   folder: string;
   postgres: PostgresServer;
   functions_url: string;
@@ -54,11 +50,9 @@ export interface Stage {
   startServer(settings?: Partial<ServerSettings>): Promise<ApiServer>;
   /** Starts two servers; resolves when both are well. */
   startServers(settings?: Partial<ServerSettings>): Promise<ApiServer[]>;
-  /** Unexpected errors of all servers. */
   server_faults: ServerFault[];
   /** Registers a step that runs at the end; the last registered step runs first. */
   atEnd(step: () => unknown): void;
-  /** Runs the registered steps. */
   end(): Promise<void>;
 }
 
@@ -146,7 +140,6 @@ async function migrateAs(server: PostgresServer, sql: postgres.Sql) {
   return { operator_url, functions_url: server.urlFor("postgres", role) };
 }
 
-/** Waits until the health check of a server and its database succeeds. */
 export async function untilWell({ base_url }: ApiServer): Promise<void> {
   await until(`${base_url} is well`, async () => {
     const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
@@ -155,7 +148,6 @@ export async function untilWell({ base_url }: ApiServer): Promise<void> {
   }, HEALTH_DEADLINE_MS);
 }
 
-/** Waits until all servers are well. */
 export async function untilAllWell(servers: readonly ApiServer[]): Promise<void> {
   await Promise.all(servers.map(untilWell));
 }
@@ -180,7 +172,6 @@ async function openServer(
   };
 }
 
-/** Makes an environment and a key of it. */
 export async function makeEnvironment(
   sql: postgres.Sql,
   name: string,

@@ -7,9 +7,7 @@ import postgres from "postgres";
 import { pause, until } from "../../support/common/until.ts";
 import type { Stage } from "./stage.ts";
 
-/** How the time passes. */
 interface TimeOptions {
-  /** Interval of the steps. */
   every_ms?: number;
   /** Interval of the polls of a provider. A poll of Stripe reads five minutes of events again. */
   poll_every_ms?: number;
@@ -31,16 +29,14 @@ export class FastTime {
   #is_waiting = false;
   #is_over = false;
   #refused: unknown;
-  readonly #sql: postgres.Sql;
   readonly #passing: Promise<void>;
 
-  constructor({ sql, postgres: { superuser_url } }: Stage, options: TimeOptions = {}) {
+  constructor(readonly stage: Stage, options: TimeOptions = {}) {
     const { every_ms = 1_000, poll_every_ms = 60_000, is_chain = false } = options;
-    this.#sql = sql;
     this.#passing = (async () => {
       for (let poll_at = Date.now() + poll_every_ms; !this.#is_over; await pause(every_ms)) {
         // A new connection each time, because PostgreSQL is killed now and then.
-        const once = postgres(superuser_url, { max: 1, onnotice: () => {} });
+        const once = postgres(stage.postgres.superuser_url, { max: 1, onnotice: () => {} });
         const is_poll_due = Date.now() >= poll_at && !this.#is_waiting;
         if (is_poll_due) poll_at = Date.now() + poll_every_ms;
         const passed = passSecond(once, is_poll_due, is_chain).catch((error) => {
@@ -53,7 +49,6 @@ export class FastTime {
     })();
   }
 
-  /** Ends the fast time. @throws {Error} if PostgreSQL has refused a statement */
   async end(): Promise<void> {
     this.#is_over = true;
     await this.#passing;
@@ -67,14 +62,14 @@ export class FastTime {
    */
   async untilPolled(times: number, onPolled: () => Promise<void> = async () => {}): Promise<void> {
     this.#is_waiting = true;
+    const { sql } = this.stage;
     for (let poll = 1; poll <= times; poll++) {
-      await untilNone(
-        `poll ${poll} is due`,
-        () => this.#sql`update pay.provider_cursors set polled_at = null`,
-      );
+      await untilNone(`poll ${poll} is due`, () =>
+        sql`
+        update pay.provider_cursors set polled_at = null`);
       await untilNone(`poll ${poll}`, () =>
-        this.#sql`
-          select from pay.provider_cursors where polled_at is null or stalled_since is not null`);
+        sql`
+        select from pay.provider_cursors where polled_at is null or stalled_since is not null`);
       await onPolled();
     }
     this.#is_waiting = false;

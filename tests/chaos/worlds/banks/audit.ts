@@ -5,23 +5,19 @@
 
 import type postgres from "postgres";
 import type { BankBooks } from "../../../support/bank/double.ts";
-import { brokenInvariants, sumOf } from "../../harness/audit.ts";
+import { brokenInvariants, failing, sumOf } from "../../harness/audit.ts";
 import type { BankOrder, PushPayment } from "./clients.ts";
 
-/** A payment, refund or transfer as it is stored. */
-interface StoredSubject {
-  id: string;
-  status: string;
-  amount_received: number | null;
-}
-
-/** The evidence of a run that has come to rest. */
-interface BankEvidence {
+interface BankEvidence extends BankRows {
   payments: readonly PushPayment[];
   orders: readonly BankOrder[];
   saved_alone: readonly string[];
   books: BankBooks;
-  subjects: readonly StoredSubject[];
+}
+
+interface BankRows {
+  /** Payments, refunds and transfers. */
+  subjects: readonly { id: string; status: string; amount_received: number | null }[];
   /** Why each mandate has ended; null: it is active. */
   mandates: ReadonlyMap<string, string | null>;
   /** The amounts of the stored entries. */
@@ -38,59 +34,50 @@ const STATUSES: Readonly<Record<string, readonly string[]>> = {
   rejected: ["failed"],
   returned: ["failed"],
 };
+const DECIDED = new Set(Object.values(STATUSES).flat());
 /** Why a mandate ends, by the code of the bank. */
 const ENDS: Readonly<Record<string, string>> = {
   AC04: "account_closed",
   AC06: "account_closed",
   MD01: "revoked",
 };
-const DECIDED = new Set(Object.values(STATUSES).flat());
 
-/** Exceptions that are no fault: money without a purpose, which the operator handles. */
-const TOLERATED = /too much|was sent to a payment that is|outside of payments/;
-
-/** Reads everything about the account that is stored. */
-export async function readBankRows(
-  sql: postgres.Sql,
-  account_id: string,
-): Promise<Pick<BankEvidence, "subjects" | "mandates" | "entries" | "booked" | "broken">> {
-  const subjects = await sql<StoredSubject[]>`
+export async function readBankRows(sql: postgres.Sql, account_id: string): Promise<BankRows> {
+  const subjects = await sql<BankRows["subjects"][number][]>`
     select id, status, (body::json ->> 'amount_received')::int as amount_received
     from pay.payments
     union all select id, status, null from pay.refunds
     union all select id, status, null from pay.transfers`;
-  const mandates = await sql<{ id: string; ended: string | null }[]>`
-    select mandate_id as id, case status when 'active' then null else coalesce(ended_reason, status)
-      end as ended
+  const mandates = await sql<{ row: [string, string | null] }[]>`
+    select json_build_array(mandate_id, case when status <> 'active'
+      then coalesce(ended_reason, status) end) as row
     from pay.instruments`;
   const entries = await sql<{ amount: number }[]>`
     select amount_minor::int as amount from pay.bank_entries where account_id = ${account_id}`;
-  const booked = await sql<{ reference: string | null; sum: number }[]>`
-    select provider_reference as reference, sum(booked_minor)::int as sum
+  const booked = await sql<{ row: [string | null, number] }[]>`
+    select json_build_array(provider_reference, sum(booked_minor)) as row
     from pay.provider_events where account_id = ${account_id} group by provider_reference`;
   return {
     subjects,
-    mandates: new Map(mandates.map(({ id, ended }) => [id, ended])),
+    mandates: new Map(mandates.map(({ row }) => row)),
     entries: entries.map(({ amount }) => amount),
-    booked: new Map(booked.map(({ reference, sum }) => [reference, sum])),
-    broken: await brokenInvariants(sql, TOLERATED),
+    booked: new Map(booked.map(({ row }) => row)),
+    broken: await brokenInvariants(sql, true),
   };
 }
 
-/** Returns the breaches of a run. */
 export function auditBank(evidence: BankEvidence): string[] {
   const { books, entries, booked } = evidence;
   const count = books.entries.length;
   const balance = sumOf(books.entries, ({ amount }) => amount);
   const [stored, ledger] = [entries, [...booked.values()]]
     .map((amounts) => sumOf(amounts, (amount) => amount));
-  const checks: [holds: boolean, breach: string][] = [
-    [entries.length === count, `${entries.length} entries are stored, and the bank has ${count}`],
-    [stored === balance, `the entries are ${stored}, at the bank ${balance}`],
-    [ledger === balance, `the ledger has ${ledger}, the statement ${balance}`],
-  ];
   return [
-    ...checks.filter(([holds]) => !holds).map(([, breach]) => breach),
+    ...failing([
+      [entries.length === count, `${entries.length} entries are stored, and the bank has ${count}`],
+      [stored === balance, `the entries are ${stored}, at the bank ${balance}`],
+      [ledger === balance, `the ledger has ${ledger}, the statement ${balance}`],
+    ]),
     ...auditOrders(evidence),
     ...auditMandates(evidence),
     ...auditMoney(evidence),
@@ -104,11 +91,12 @@ function auditOrders({ orders, books, subjects }: BankEvidence): string[] {
   const known = new Set(orders.map(({ id }) => written(id)));
   return [
     ...orders.flatMap(({ id }) => {
-      const [state, status] = [books.orders[written(id)], statuses.get(id)];
-      if (state === undefined) return [`${id} is ${status}, and the bank never got it`];
-      const is_right = status !== undefined &&
-        (state === "taken" ? !DECIDED.has(status) : STATUSES[state]?.includes(status));
-      return is_right ? [] : [`${id} is ${status}, at the bank ${state}`];
+      const [state, status = "undefined"] = [books.orders[written(id)], statuses.get(id)];
+      const is_right = state === "taken"
+        ? statuses.has(id) && !DECIDED.has(status)
+        : STATUSES[state ?? ""]?.includes(status);
+      const theirs = state === undefined ? "and the bank never got it" : `at the bank ${state}`;
+      return is_right ? [] : [`${id} is ${status}, ${theirs}`];
     }),
     ...Object.keys(books.orders).filter((id) => !known.has(id))
       .map((id) => `the bank has got ${id}, which nobody has ordered`),
@@ -121,23 +109,21 @@ function auditOrders({ orders, books, subjects }: BankEvidence): string[] {
  */
 function auditMandates(evidence: BankEvidence): string[] {
   const { orders, saved_alone, books, subjects, mandates } = evidence;
-  const ends = Map.groupBy(
+  const reasons = Map.groupBy(
     orders.filter(({ id }) => (books.codes[written(id)] ?? "") in ENDS),
     ({ mandate }) => mandate,
   );
-  const wrong = [...mandates].filter(([id, ended]) => {
-    // The first one ends it.
-    const reasons = ends.get(id)?.map((order) => ENDS[books.codes[written(order.id)]!]) ?? [];
-    return ended === null ? reasons.length > 0 : !reasons.includes(ended);
-  });
   return [
     ...orders.flatMap(({ id, mandate }) => {
       const theirs = books.mandates[written(id)] ?? null;
-      return theirs === mandate || books.orders[written(id)] === undefined
-        ? []
-        : [`${id} is under ${mandate}, at the bank under ${theirs}`];
+      const is_right = theirs === mandate || books.orders[written(id)] === undefined;
+      return is_right ? [] : [`${id} is under ${mandate}, at the bank under ${theirs}`];
     }),
-    ...wrong.map(([id, ended]) => `the mandate ${id} is ${ended ?? "active"}`),
+    ...[...mandates].filter(([id, ended]) => {
+      // The first one ends it.
+      const expected = reasons.get(id)?.map((order) => ENDS[books.codes[written(order.id)]!]) ?? [];
+      return ended === null ? expected.length > 0 : !expected.includes(ended);
+    }).map(([id, ended]) => `the mandate ${id} is ${ended ?? "active"}`),
     ...subjects.filter(({ id, status }) => saved_alone.includes(id) && status !== "completed")
       .map(({ id, status }) => `${id} saves a mandate alone, and is ${status}`),
   ];
@@ -156,24 +142,24 @@ function auditMoney({ payments, orders, books, subjects, booked }: BankEvidence)
     const theirs = moved.get(reference) ?? 0;
     const { status = "pending", amount_received = null } = stored.get(id) ?? {};
     const is_paid = !["pending", "failed"].includes(status);
-    return [
-      ...amount_received === theirs
-        ? []
-        : [`${id} has received ${amount_received}, at the bank ${theirs}`],
-      ...is_paid === theirs >= amount ? [] : [`${id} of ${amount} is ${status} with ${theirs}`],
-    ];
+    return failing([
+      [amount_received === theirs, `${id} has received ${amount_received}, at the bank ${theirs}`],
+      [is_paid === theirs >= amount, `${id} of ${amount} is ${status} with ${theirs}`],
+    ]);
   });
   const references = [
     ...payments.map(({ reference }) => reference),
     ...orders.map(({ id }) => written(id)),
     null,
   ];
-  const of_references = references.flatMap((reference) => {
-    const [ours, theirs] = [booked, moved].map((sums) => sums.get(reference) ?? 0);
-    const name = reference ?? "other money";
-    return ours === theirs ? [] : [`${name}: booked ${ours}, at the bank ${theirs}`];
-  });
-  return [...of_payments, ...of_references];
+  return [
+    ...of_payments,
+    ...failing(references.map((reference) => {
+      const [ours, theirs] = [booked, moved].map((sums) => sums.get(reference) ?? 0);
+      const name = reference ?? "other money";
+      return [ours === theirs, `${name}: booked ${ours}, at the bank ${theirs}`];
+    })),
+  ];
 }
 
 /** Our id as bank files have it. */

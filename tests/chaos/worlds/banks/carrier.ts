@@ -11,29 +11,21 @@ import type { Stage } from "../../harness/stage.ts";
 
 const GIVE_UP_MS = 60_000;
 
-/** Where the files go. */
-interface CarrierOptions {
-  stage: Stage;
-  client: RepeatingClient;
-  account_id: string;
-  bridge_token: string;
-}
-
-/** The operator with the command, and the bridge. */
 export class BankCarrier {
-  readonly #options: CarrierOptions;
   readonly #folder: string;
   /** Files that the bridge has got, by their names. */
   readonly #got = new Map<string, string>();
   #command: RunningCommand | null = null;
   #files = 0;
 
-  constructor(options: CarrierOptions) {
-    this.#options = options;
-    this.#folder = join(options.stage.folder, "bank");
+  constructor(
+    readonly stage: Stage,
+    readonly client: RepeatingClient,
+    readonly account: { id: string; bridge_token: string },
+  ) {
+    this.#folder = join(stage.folder, "bank");
   }
 
-  /** Kills the command, if it runs. */
   killCommand(): void {
     try {
       this.#command?.kill();
@@ -47,7 +39,7 @@ export class BankCarrier {
     await this.#request("POST", "files");
   }
 
-  /** Exports by the command. Returns every file that it has ever written. */
+  /** Returns every file that the command has ever written. */
   async exportByCommand(): Promise<string[]> {
     const out = join(this.#folder, "out");
     await this.#run("export", "--out", out);
@@ -59,7 +51,7 @@ export class BankCarrier {
     return texts;
   }
 
-  /** Exports by the bridge. Returns every file that it has ever got. */
+  /** Returns every file that the bridge has ever got. */
   async exportByBridge(): Promise<string[]> {
     await this.prepare();
     const { data } = JSON.parse(await this.#request("GET", "files"));
@@ -69,7 +61,6 @@ export class BankCarrier {
     return [...this.#got.values()];
   }
 
-  /** Imports a file by the command. */
   async importByCommand(text: string): Promise<void> {
     await Deno.mkdir(this.#folder, { recursive: true });
     const path = join(this.#folder, `${++this.#files}.xml`);
@@ -77,17 +68,16 @@ export class BankCarrier {
     await this.#run("import", path);
   }
 
-  /** Imports a file by the bridge. */
   async importByBridge(text: string): Promise<void> {
     await this.#request("POST", "statements", text);
   }
 
-  /** Runs the command until it succeeds. */
   async #run(...args: string[]): Promise<void> {
-    const { stage, account_id } = this.#options;
     let said = "";
     await until(`deno task bank ${args[0]}`, async () => {
-      this.#command = startBankCommand(stage, ...args, "--account", account_id, "--json");
+      this.#command = startBankCommand(
+        ...[this.stage, ...args, "--account", this.account.id, "--json"] as const,
+      );
       const { code, output, errors } = await this.#command.ended;
       this.#command = null;
       said = output + errors;
@@ -99,11 +89,11 @@ export class BankCarrier {
 
   /** Sends a request of the bridge until it succeeds. @throws {Error} if a file is refused */
   async #request(method: string, path: string, body?: string): Promise<string> {
-    const { client, account_id, bridge_token } = this.#options;
-    const route = `/api-v1-payments/providers/${account_id}/${path}`;
+    const { id, bridge_token } = this.account;
+    const route = `/api-v1-payments/providers/${id}/${path}`;
     let text = "";
     await until(`the response to ${method} ${path}`, async () => {
-      const response = await client.send(bridge_token, route, { method, body });
+      const response = await this.client.send(bridge_token, route, { method, body });
       text = response.text;
       if (response.status === 400) throw new Error(`the service refuses ${path}: ${text}`);
       return response.status === 200;

@@ -11,20 +11,11 @@ export interface PushPayment {
   amount: number;
 }
 
-/** An order to the bank: a collection, refund or transfer. */
+/** An order to the bank: a collection, refund or transfer. Only a collection has a mandate. */
 export interface BankOrder {
   id: string;
   amount: number;
-  /** Of a collection. */
   mandate: string | null;
-}
-
-/** The parts of the run that the clients use. */
-interface BankApi {
-  sql: postgres.Sql;
-  client: RepeatingClient;
-  key: string;
-  seed: number;
 }
 
 const PAYER = { iban: "DE02120300000000202051", holder_name: "Ada Payer" };
@@ -32,7 +23,6 @@ const PAYEE = "FR1420041010050500013M02606";
 /** Payees, by what the bank says about their names. */
 const PAYEES = ["Match Payee", "Close match Payee", "No match Payee", "Zoë Müller"];
 
-/** The clients. */
 export class BankClients {
   readonly payments: PushPayment[] = [];
   readonly orders: BankOrder[] = [];
@@ -40,21 +30,20 @@ export class BankClients {
   readonly saved_alone: string[] = [];
   /** The mandates of saved instruments. */
   readonly #kept = new Map<string, string>();
-  readonly #api: BankApi;
-  readonly #random: Random;
   #requests = 0;
 
-  constructor(api: BankApi, random: Random) {
-    this.#api = api;
-    this.#random = random;
-  }
+  constructor(
+    readonly sql: postgres.Sql,
+    readonly client: RepeatingClient,
+    readonly key: string,
+    readonly random: Random,
+  ) {}
 
-  /** Creates payments by bank transfer. Returns them. */
-  async push(count: number, amount = this.#random.integer(1_000, 99_999)): Promise<PushPayment[]> {
+  /** Creates payments by bank transfer. */
+  async push(count: number, amount = this.random.integer(1_000, 99_999)): Promise<PushPayment[]> {
     const pushed = await Promise.all(Array.from({ length: count }, async () => {
-      const body = { amount, currency: "EUR", method_kind: "sepa" };
-      const created = await this.#create("payments", body);
-      const { reference } = await untilNextAction(() => this.#api.sql, created);
+      const created = await this.#create("payments", amount, { method_kind: "sepa" });
+      const { reference } = await untilNextAction(() => this.sql, created);
       return { id: created.id, reference, amount };
     }));
     this.payments.push(...pushed);
@@ -69,31 +58,26 @@ export class BankClients {
       ...(await this.#usable()).map((instrument) => this.#use(instrument)),
       ...Array.from({ length: 3 }, () => this.#payOut()),
       ...(await this.#refundable()).map(({ id, amount }) => {
-        const part = this.#random.integer(1, Math.floor(amount / 2));
-        return this.#order(`payments/${id}/refund`, part, {});
+        const part = this.random.integer(1, Math.floor(amount / 2));
+        return this.#order(`payments/${id}/refund`, part, { currency: undefined });
       }),
     ]);
   }
 
   async #collect(): Promise<void> {
     const id = `M-${this.orders.length + this.#requests}`;
-    await this.#order("payments", this.#random.integer(100, 9_999), {
-      currency: "EUR",
-      method_kind: "sepa",
-      iban: PAYER,
-      mandate: { id, signed_at: "2026-01-31", sequence: "recurring" },
-    }, id);
+    const mandate = { id, signed_at: "2026-01-31", sequence: "recurring" };
+    const body = { method_kind: "sepa", iban: PAYER, mandate };
+    await this.#order("payments", this.random.integer(100, 9_999), body, id);
   }
 
   /** Saves a mandate: by a first collection, or alone. */
   async #save(): Promise<void> {
-    const amount = this.#random.pick([0, this.#random.integer(100, 9_999)]);
-    const created = await this.#create("payments", {
-      ...{ amount, currency: "EUR", iban: PAYER, mandate: { signed_at: "2026-01-31" } },
+    const amount = this.random.pick([0, this.random.integer(100, 9_999)]);
+    const { id, instrument_id, method: { mandate } } = await this.#create("payments", amount, {
+      ...{ iban: PAYER, mandate: { signed_at: "2026-01-31" }, save: "off_session" },
       customer: { id: `c${this.#requests}`, email: "ada@example.com" },
-      save: "off_session",
     });
-    const { id, instrument_id, method: { mandate } } = created;
     this.#kept.set(instrument_id, mandate.id);
     if (amount === 0) this.saved_alone.push(id);
     else this.orders.push({ id, amount, mandate: mandate.id });
@@ -101,50 +85,45 @@ export class BankClients {
 
   /** Collects by an instrument, which the bank can have ended meanwhile. */
   async #use(instrument: string): Promise<void> {
-    const body = { currency: "EUR", instrument, off_session: true };
-    const amount = this.#random.integer(100, 9_999);
-    try {
-      await this.#order("payments", amount, body, this.#kept.get(instrument)!);
-    } catch (error) {
-      if (!/: 409 .*"current_status":"ended"/.test((error as Error).message)) throw error;
-    }
+    const amount = this.random.integer(100, 9_999);
+    const mandate = this.#kept.get(instrument)!;
+    await this.#order("payments", amount, { instrument, off_session: true }, mandate)
+      .catch((error) => {
+        if (!/: 409 .*"current_status":"ended"/.test(error.message)) throw error;
+      });
   }
 
   async #payOut(): Promise<void> {
-    const holder_name = this.#random.pick(PAYEES);
-    await this.#order("transfers", this.#random.integer(1, 99), {
-      currency: "EUR",
+    const holder_name = this.random.pick(PAYEES);
+    await this.#order("transfers", this.random.integer(1, 99), {
       destination: { iban: { iban: PAYEE, holder_name } },
-      ...(this.#random.chance(0.3) && { speed: "instant" }),
+      ...(this.random.chance(0.3) && { speed: "instant" }),
     });
   }
 
   async #order(path: string, amount: number, body: object, mandate: string | null = null) {
-    const { id } = await this.#create(path, { amount, ...body });
+    const { id } = await this.#create(path, amount, body);
     this.orders.push({ id, amount, mandate });
   }
 
-  /** Some saved instruments. */
   async #usable(): Promise<string[]> {
-    const active = await this.#api.sql<{ id: string }[]>`
+    const active = await this.sql<{ id: string }[]>`
       select id from pay.instruments where is_kept and status = 'active' order by id`
       .catch(() => []);
-    return this.#random.shuffled(active.map(({ id }) => id).filter((id) => this.#kept.has(id)))
+    return this.random.shuffled(active.map(({ id }) => id).filter((id) => this.#kept.has(id)))
       .slice(0, 3);
   }
 
-  /** Some completed payments without a refund. */
   async #refundable(): Promise<{ id: string; amount: number }[]> {
-    const completed = await this.#api.sql<{ id: string; amount: number }[]>`
+    const completed = await this.sql<{ id: string; amount: number }[]>`
       select id, amount_minor::int as amount from pay.payments
       where status = 'completed' and amount_minor > 0 and amount_refunded + amount_refunding = 0
       order by id`.catch(() => []);
-    return completed.filter(() => this.#random.chance(2 / completed.length));
+    return completed.filter(() => this.random.chance(2 / completed.length));
   }
 
-  #create(path: string, body: object) {
-    const { client, key, seed } = this.#api;
-    const idempotency_key = `bank-${seed}-${++this.#requests}`;
-    return client.createTwice(key, `${V1}/${path}`, body, idempotency_key);
+  #create(path: string, amount: number, fields: object) {
+    const body = { amount, currency: "EUR", ...fields };
+    return this.client.createTwice(this.key, `${V1}/${path}`, body, `bank-${++this.#requests}`);
   }
 }

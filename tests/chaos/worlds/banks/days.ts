@@ -3,12 +3,7 @@
  * and the files that tell of the day, in the order in which they arrive.
  */
 
-import type {
-  BankDouble,
-  BookingForm,
-  Movement,
-  TakenOrder,
-} from "../../../support/bank/double.ts";
+import type { BankDouble, BookingForm, Movement } from "../../../support/bank/double.ts";
 import type { Random } from "../../../support/core/random.ts";
 
 /** The account at the bank. Its entries have no references, so their content is their identity. */
@@ -20,15 +15,7 @@ export const OWN_ACCOUNT = {
 };
 
 /** The transfers of payers, as parts of the amount. */
-const PARTS: readonly (readonly number[])[] = [
-  [1],
-  [1],
-  [0.4, 0.6],
-  [0.5, 0.5],
-  [1.5],
-  [1, 1],
-  [0.5],
-];
+const PARTS = [[1], [1], [0.4, 0.6], [0.5, 0.5], [1.5], [1, 1], [0.5]];
 const PAYER = { name: "Jan Payer", iban: "NL91ABNA0417164300" };
 const CODES = { reject: ["AC01", "AC06", "AM04"], return: ["AC04", "MD01", "MD06", "MS03"] };
 
@@ -38,38 +25,30 @@ interface OpenOrders {
   ids: string[];
 }
 
-/** The bank with its payers. */
 export class BankDays {
-  readonly #double: BankDouble;
-  readonly #random: Random;
   #open: OpenOrders[] = [];
   readonly #booked: string[] = [];
   #entries = 0;
-  /** Statements that arrive on a later day. */
   #late: string[] = [];
 
-  constructor(double: BankDouble, random: Random) {
-    this.#double = double;
-    this.#random = random;
-  }
+  constructor(readonly double: BankDouble, readonly random: Random) {}
 
   /** Takes a file of orders. Returns the files of the bank about it. They come before statements. */
   async take(text: string): Promise<string[]> {
     const { iban } = OWN_ACCOUNT;
-    const { orders, reply } = await this.#double.run("take", iban, { text });
+    const { orders, reply } = await this.double.run("take", iban, { text });
     const files = reply === null ? [] : [reply];
-    const refused = orders.filter(({ state }) =>
-      this.#random.chance(state === "held" ? 0.5 : 0.15)
-    );
+    const refused = orders
+      .filter(({ state }) => this.random.chance(state === "held" ? 0.5 : 0.15));
     if (refused.length > 0) {
-      const code = this.#random.pick(CODES.reject);
-      files.push(await this.#double.run("reject", iban, { ids: idsOf(refused), code }));
+      const code = this.random.pick(CODES.reject);
+      files.push(await this.double.run("reject", iban, { ids: idsOf(refused), code }));
     }
     const good = orders.filter((order) => !refused.includes(order));
     const held = good.filter(({ state }) => state === "held");
-    await this.#double.run("release", iban, { ids: idsOf(held) });
+    await this.double.run("release", iban, { ids: idsOf(held) });
     for (const batch of Map.groupBy(good, (order) => order.batch).values()) {
-      const form = this.#random.pick<BookingForm>(["single", "single", "batch", "total"]);
+      const form = this.random.pick<BookingForm>(["single", "single", "batch", "total"]);
       this.#open.push({ form, ids: idsOf(batch) });
     }
     return files;
@@ -80,7 +59,7 @@ export class BankDays {
     reference: string,
     amount: number,
     day: string,
-    parts = this.#random.pick(PARTS),
+    parts = this.random.pick(PARTS),
   ): Promise<void> {
     for (const part of parts) {
       await this.#move(day, { amount: Math.ceil(amount * part), reference, party: PAYER });
@@ -98,21 +77,21 @@ export class BankDays {
     const waiting: OpenOrders[] = [];
     for (const { form, ids } of this.#open) {
       // The bank books a batch at once.
-      const left = form !== "single" || is_last ? [] : ids.filter(() => this.#random.chance(0.3));
+      const left = form !== "single" || is_last ? [] : ids.filter(() => this.random.chance(0.3));
       const now = ids.filter((id) => !left.includes(id));
       if (left.length > 0) waiting.push({ form, ids: left });
-      if (now.length > 0) await this.#double.run("book", iban, { ids: now, day, form });
+      if (now.length > 0) await this.double.run("book", iban, { ids: now, day, form });
       this.#booked.push(...now);
     }
     this.#open = waiting;
     for (const id of this.#booked.splice(0)) {
-      if (!this.#random.chance(0.12)) this.#booked.push(id);
+      if (!this.random.chance(0.12)) this.#booked.push(id);
       else {
-        const code = this.#random.pick(CODES.return);
-        await this.#double.run("give_back", iban, { id, code, day });
+        const code = this.random.pick(CODES.return);
+        await this.double.run("give_back", iban, { id, code, day });
       }
     }
-    await this.#move(day, { amount: -this.#random.integer(1, 500), family: "MCOP CHRG" });
+    await this.#move(day, { amount: -this.random.integer(1, 500), family: "MCOP CHRG" });
   }
 
   /**
@@ -122,11 +101,11 @@ export class BankDays {
    */
   async report(is_last: boolean): Promise<{ files: string[]; whole_day: string }> {
     const since = this.#entries;
-    this.#entries = (await this.#double.run("books", OWN_ACCOUNT.iban, {})).entries.length;
-    const noon = this.#random.integer(since, this.#entries);
+    this.#entries = (await this.double.run("books", OWN_ACCOUNT.iban, {})).entries.length;
+    const noon = this.random.integer(since, this.#entries);
     const write = async (message: string, from = since, until = this.#entries) => {
       const part = { message, since: from, until };
-      return (await this.#double.run("write", OWN_ACCOUNT.iban, part)).text;
+      return (await this.double.run("write", OWN_ACCOUNT.iban, part)).text;
     };
     const files = [
       await write("camt.052.001.02", since, noon),
@@ -136,14 +115,14 @@ export class BankDays {
     ];
     this.#late = [await write("camt.053.001.08")];
     if (is_last) files.push(...this.#late);
-    return { files: this.#random.shuffled(files), whole_day: await write("camt.052.001.08") };
+    return { files: this.random.shuffled(files), whole_day: await write("camt.052.001.08") };
   }
 
   async #move(day: string, movement: Movement): Promise<void> {
-    await this.#double.run("move", OWN_ACCOUNT.iban, { day, ...movement });
+    await this.double.run("move", OWN_ACCOUNT.iban, { day, ...movement });
   }
 }
 
-function idsOf(orders: readonly TakenOrder[]): string[] {
+function idsOf(orders: readonly { id: string }[]): string[] {
   return orders.map(({ id }) => id);
 }

@@ -7,7 +7,6 @@
 
 import { addBankAccount, KEYS } from "../../../support/bank/bank.ts";
 import { BankDouble, no_bank_double } from "../../../support/bank/double.ts";
-import { until } from "../../../support/common/until.ts";
 import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient } from "../../harness/client.ts";
 import {
@@ -16,6 +15,7 @@ import {
   killAtStatement,
   killDatabase,
   killServers,
+  untilRows,
 } from "../../harness/killer.ts";
 import { type Random, randomOf } from "../../../support/core/random.ts";
 import { type ApiServer, type Stage, untilAllWell } from "../../harness/stage.ts";
@@ -26,16 +26,14 @@ import { BankClients } from "./clients.ts";
 import { BankDays, OWN_ACCOUNT } from "./days.ts";
 import { BANK_KILL_POINTS, type BankKillPoint } from "./points.ts";
 
-/** The options of the run. */
 interface BankOptions {
   seed: number;
   /** At least: the days go on until every kill has happened. */
   days: number;
-  /** At each point. */
   kills: number;
 }
 
-const CLIENT_PAYMENTS = 4;
+const PAYMENTS = 4;
 /** The first payment, out of which payouts are made. */
 const FUNDS = 10_000_000;
 const DAY_MS = 24 * 3_600_000;
@@ -44,7 +42,6 @@ const STATEMENT_WAIT_MS = 15_000;
 const EVERY_MS = 500;
 const { iban: IBAN, ...OPENED } = OWN_ACCOUNT;
 
-/** Runs the run and judges it. */
 export async function runBank(stage: Stage, options: BankOptions): Promise<Verdict[]> {
   if (no_bank_double) {
     return [{ promise: "R14", says: "bank: left out, BANK_PROGRAMS is not set", breaches: [] }];
@@ -70,7 +67,6 @@ class BankRun {
   readonly #kills = new Tally(BANK_KILL_POINTS.map(({ name }) => name));
   /** Files that were imported by half. */
   readonly #faults: string[] = [];
-  /** The kills that are left. */
   readonly #due: BankKillPoint[];
   #imports = 0;
 
@@ -81,17 +77,14 @@ class BankRun {
     readonly double: BankDouble,
     readonly account: { id: string; bridge_token: string; key: string },
   ) {
-    const { id: account_id, bridge_token, key } = account;
     const random = this.#random = randomOf(options.seed, "bank");
     // Every point comes before one of them comes again.
     this.#due = Array.from({ length: options.kills }, () => random.shuffled(BANK_KILL_POINTS))
       .flat();
-    const urls = servers.map(({ base_url }) => base_url);
-    const client = new RepeatingClient(stage, { urls, repeats_429: true });
-    this.#client = client;
-    this.#clients = new BankClients({ sql: stage.sql, client, key, seed: options.seed }, random);
+    this.#client = new RepeatingClient(stage, servers, { repeats_429: true });
+    this.#clients = new BankClients(stage.sql, this.#client, account.key, random);
     this.#bank = new BankDays(double, random);
-    this.#carrier = new BankCarrier({ stage, client, account_id, bridge_token });
+    this.#carrier = new BankCarrier(stage, this.#client, account);
   }
 
   async play(): Promise<Verdict[]> {
@@ -129,7 +122,6 @@ class BankRun {
     }, this.#kills.judge("bank")];
   }
 
-  /** Goes through the days. */
   async #live(): Promise<void> {
     const { days } = this.options;
     const days_max = 2 * days;
@@ -151,9 +143,7 @@ class BankRun {
   ): Promise<void> {
     const at = (during: BankKillPoint["during"]) =>
       is_first ? null : this.#due.find((point) => point.during === during) ?? null;
-    const pushed = is_first
-      ? await this.#clients.push(1, FUNDS)
-      : await this.#clients.push(CLIENT_PAYMENTS);
+    const pushed = await this.#clients.push(is_first ? 1 : PAYMENTS, is_first ? FUNDS : undefined);
     if (!is_first) await this.#killing(at("orders"), () => this.#clients.order());
     for (const text of await this.#export(at("export"))) {
       for (const file of await this.#bank.take(text)) await this.#import(file);
@@ -193,15 +183,11 @@ class BankRun {
     if (point === null) return;
     // Later files have the same entries, and would hide what a half of a file has lost.
     const { entries } = await this.double.run("books", IBAN, {});
-    let stored: number | undefined;
-    await until("the entries are counted", async () => {
-      const counted = await this.stage.sql<{ count: number }[]>`
-        select count(*)::int as count from pay.bank_entries`.catch(() => []);
-      stored = counted[0]?.count;
-      return stored !== undefined;
-    });
-    if (stored === entries.length) return;
-    this.#faults.push(`${point.name}: ${stored} of ${entries.length} entries are imported`);
+    const [stored] = await untilRows(() =>
+      this.stage.sql<{ count: number }[]>`select count(*)::int as count from pay.bank_entries`
+    );
+    if (stored!.count === entries.length) return;
+    this.#faults.push(`${point.name}: ${stored!.count} of ${entries.length} entries are imported`);
   }
 
   async #import(file: string): Promise<void> {
@@ -209,7 +195,6 @@ class BankRun {
     await this.#carrier.importByBridge(file);
   }
 
-  /** Does some work while its point is waited for. */
   async #killing<T>(point: BankKillPoint | null, work: () => Promise<T>): Promise<T> {
     if (point === null) return await work();
     const killCommand: Kill = async (_, __, sql, pids) => {
@@ -220,12 +205,9 @@ class BankRun {
     };
     const kills = { command: killCommand, servers: killServers, PostgreSQL: killDatabase };
     const locked = Promise.withResolvers<void>();
+    const at = { ...point, wait_ms: STATEMENT_WAIT_MS };
     const killing = killAtStatement(
-      this.stage,
-      this.servers,
-      { table: point.table, text: point.text, wait_ms: STATEMENT_WAIT_MS },
-      kills[point.victim],
-      locked.resolve,
+      ...[this.stage, this.servers, at, kills[point.victim], locked.resolve] as const,
     );
     const [done, is_hit] = await Promise.all([locked.promise.then(work), killing]);
     this.#due.splice(this.#due.indexOf(point), 1);

@@ -6,53 +6,40 @@
 import type postgres from "postgres";
 import type { StripeBooks } from "../../../support/stripe/double.ts";
 import type { StripeObject } from "../../../support/stripe/journal.ts";
-import { brokenInvariants, sumOf } from "../../harness/audit.ts";
+import { brokenInvariants, failing, sumOf } from "../../harness/audit.ts";
 import { createdIn } from "../../harness/client.ts";
 import { type CardFinished, type CardResponse, isStored } from "./clients.ts";
 import { RESULTS } from "./plan.ts";
 
-/** A payment as it is stored. Amounts are in minor units. */
-interface StoredPayment {
-  id: string;
-  status: string;
-  amount_captured: number;
-  amount_refunded: number;
-}
-
-/** A refund as it is stored. */
-interface StoredRefund {
-  id: string;
-  payment_id: string;
-  status: string;
-  amount_minor: number;
-}
-
-/** A saved card as it is stored. */
-interface StoredInstrument {
-  id: string;
-  status: string;
-  customer_id: string;
-  /** The references at the provider; null without a result. */
-  customer: string | null;
-  token: string | null;
-  /** The status of the payment that has saved it. */
-  payment_status: string;
-}
-
-/** The evidence of a run. */
-interface CardEvidence {
-  operations: readonly CardFinished[];
-  payments: readonly StoredPayment[];
-  refunds: readonly StoredRefund[];
-  instruments: readonly StoredInstrument[];
+/** The stored rows. Amounts are in minor units. */
+interface CardRows {
+  payments: { id: string; status: string; amount_captured: number; amount_refunded: number }[];
+  refunds: { id: string; payment_id: string; status: string; amount_minor: number }[];
+  instruments: {
+    id: string;
+    status: string;
+    customer_id: string;
+    /** The references at the provider; null without a result. */
+    customer: string | null;
+    token: string | null;
+    /** Of the payment that has saved it. */
+    payment_status: string;
+  }[];
   /** The balance at the provider by our ledger, for each payment. */
   balances: ReadonlyMap<string, number>;
+}
+
+interface CardEvidence extends CardRows {
+  operations: readonly CardFinished[];
   books: StripeBooks;
 }
 
 /** Reads the rows of card payments of an environment, and the breaches of the invariants. */
-export async function readCardRows(sql: postgres.Sql, environment_id: string) {
-  const payments = await sql<StoredPayment[]>`
+export async function readCardRows(
+  sql: postgres.Sql,
+  environment_id: string,
+): Promise<CardRows & { broken: string[] }> {
+  const payments = await sql<CardRows["payments"]>`
     select id, status, (body::json ->> 'amount_captured')::int as amount_captured,
       amount_refunded::int from pay.payments
     where environment_id = ${environment_id} and method_kind = 'card'`;
@@ -60,24 +47,26 @@ export async function readCardRows(sql: postgres.Sql, environment_id: string) {
   const others = sql`
     select id from pay.payments where environment_id = ${environment_id} and method_kind <> 'card'
     union all select id from pay.transfers where environment_id = ${environment_id}`;
-  const refunds = await sql<StoredRefund[]>`
+  const refunds = await sql<CardRows["refunds"]>`
     select id, payment_id, status, amount_minor::int from pay.refunds
     where environment_id = ${environment_id} and payment_id not in (${others})`;
-  const rows = await sql<{ id: string; balance: number }[]>`
-    select subject_id as id, sum(case direction when 'debit' then amount_minor
-      else -amount_minor end)::int as balance
+  const balances = await sql<{ row: [id: string, balance: number] }[]>`
+    select json_build_array(subject_id, sum(case direction when 'debit' then amount_minor
+      else -amount_minor end)) as row
     from pay.ledger_entries
     where environment_id = ${environment_id} and account in ('processor', 'chargebacks')
       and subject_id not in (${others})
     group by subject_id`;
-  const instruments = await sql<StoredInstrument[]>`
+  const instruments = await sql<CardRows["instruments"]>`
     select t.id, t.status, t.customer_id, t.provider ->> 'customer' as customer,
       t.provider ->> 'token' as token, p.status as payment_status
     from pay.instruments t
     join pay.payments p on p.environment_id = t.environment_id and p.id = t.payment_id
     where t.environment_id = ${environment_id} and t.method_kind = 'card'`;
-  const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
-  return { payments, refunds, instruments, balances, broken: await brokenInvariants(sql) };
+  return {
+    ...{ payments, refunds, instruments, balances: new Map(balances.map(({ row }) => row)) },
+    broken: await brokenInvariants(sql),
+  };
 }
 
 /** Returns the breaches about a run that has come to rest. */
@@ -101,23 +90,20 @@ function auditPayments({ operations, payments, books }: CardEvidence): string[] 
   );
   const shown = new Set(operations.map(({ payment_id }) => payment_id));
   const known = new Set(payments.map(({ id }) => id));
-  const breaches: string[] = [];
-  for (const { id, status, amount_captured } of payments) {
-    const made = objects.get(id) ?? [];
-    if (!shown.has(id)) breaches.push(`${id} is in no response`);
-    if (made.length !== 1) breaches.push(`${id} has ${made.length} objects at the provider`);
-    const paid = made.flatMap((intent) => charges.get(intent.id) ?? []);
-    if (paid.length > 1) breaches.push(`${id} was charged ${paid.length} times`);
-    const captured = sumOf(paid, ({ amount_captured }) => amount_captured);
-    if (captured !== amount_captured) {
-      breaches.push(`${id} has captured ${amount_captured}, the provider ${captured}`);
-    }
-    if (made.some((intent) => intent.status !== RESULTS[status])) {
-      breaches.push(`${id} is ${status}, at the provider ${made[0]!.status}`);
-    }
-  }
   return [
-    ...breaches,
+    ...payments.flatMap(({ id, status, amount_captured: ours }) => {
+      const made = objects.get(id) ?? [];
+      const paid = made.flatMap((intent) => charges.get(intent.id) ?? []);
+      const theirs = sumOf(paid, ({ amount_captured }) => amount_captured);
+      const other = made.find((intent) => intent.status !== RESULTS[status]);
+      return failing([
+        [shown.has(id), `${id} is in no response`],
+        [made.length === 1, `${id} has ${made.length} objects at the provider`],
+        [paid.length <= 1, `${id} was charged ${paid.length} times`],
+        [theirs === ours, `${id} has captured ${ours}, the provider ${theirs}`],
+        [other === undefined, `${id} is ${status}, at the provider ${other?.status}`],
+      ]);
+    }),
     ...[...objects.keys()].filter((id) => !known.has(id))
       .map((id) => `the provider has an object of ${id}, which is not here`),
     ...[...shown].filter((id) => id !== null && !known.has(id))
@@ -133,20 +119,19 @@ function intentsOf({ payment_intent, setup_intent }: StripeBooks): StripeObject[
 /** One customer at the provider for each of ours that has saved a card. */
 function auditCustomers({ instruments, books }: CardEvidence): string[] {
   const made = Map.groupBy(books.customer, ({ metadata }) => metadata.customer as string);
-  const breaches = [...made].flatMap(([id, { length }]) =>
-    length === 1 ? [] : [`${id} has ${length} customers at the provider`]
-  );
-  for (const { id, customer_id, customer } of instruments) {
-    if (customer !== null && made.get(customer_id)?.[0]?.id !== customer) {
-      breaches.push(`${id} is of ${customer}, which is not the customer of ${customer_id}`);
-    }
-  }
-  return breaches;
+  return failing([
+    ...[...made].map(([id, { length }]) =>
+      [length === 1, `${id} has ${length} customers at the provider`] as const
+    ),
+    ...instruments.map(({ id, customer_id, customer }) => {
+      const is_theirs = customer === null || made.get(customer_id)?.[0]?.id === customer;
+      return [is_theirs, `${id} is of ${customer}, which is not ${customer_id}`] as const;
+    }),
+  ]);
 }
 
 /** The provider keeps the cards that are active here and no others, and each was detached once. */
 function auditSaved({ instruments, operations, books }: CardEvidence): string[] {
-  const breaches: string[] = [];
   const kept = new Map(books.payment_method.map(({ id, customer }) => [id, customer]));
   const detached = Map.groupBy(
     books.event.filter(({ type }) => type === "payment_method.detached"),
@@ -155,57 +140,56 @@ function auditSaved({ instruments, operations, books }: CardEvidence): string[] 
   const ends = new Set(
     operations.filter(({ action }) => action.do === "end").map(({ target_id }) => target_id),
   );
-  for (const { id, status, customer, token, payment_status } of instruments) {
+  const breaches = instruments.flatMap(({ id, status, customer, token, payment_status }) => {
     const is_paid = payment_status === "completed";
     const expected = !is_paid ? "failed" : ends.has(id) ? "ended" : "active";
-    if (status !== expected) breaches.push(`${id} is ${status}, not ${expected}`);
-    if (is_paid && token === null) breaches.push(`${id} has no card at the provider`);
     const { length } = detached.get(token ?? "") ?? [];
-    if (length !== (status === "ended" ? 1 : 0)) {
-      breaches.push(`${id} was detached ${length} times`);
-    }
-    if (status === "active" && kept.get(token!) !== customer) {
-      breaches.push(`${id} is active, but the provider does not keep it`);
-    }
+    const is_kept = status !== "active" || kept.get(token!) === customer;
     kept.delete(token ?? "");
-  }
-  for (const [id, customer] of kept) {
-    if (customer !== null) breaches.push(`the provider keeps ${id}, which is no instrument`);
-  }
-  return breaches;
+    return failing([
+      [status === expected, `${id} is ${status}, not ${expected}`],
+      [!is_paid || token !== null, `${id} has no card at the provider`],
+      [length === (status === "ended" ? 1 : 0), `${id} was detached ${length} times`],
+      [is_kept, `${id} is active, but the provider does not keep it`],
+    ]);
+  });
+  const strange = [...kept].filter(([, customer]) => customer !== null)
+    .map(([id]) => `the provider keeps ${id}, which is no instrument`);
+  return [...breaches, ...strange];
 }
 
 /** One refund at the provider for each completed refund here, of its amount, and no others. */
 function auditRefunds({ operations, payments, refunds, books }: CardEvidence): string[] {
-  const breaches: string[] = [];
   const made = Map.groupBy(books.refund, ({ metadata }) => metadata.refund as string);
   const shown = new Set(
     operations.filter(({ action }) => action.do === "refund")
       .flatMap(({ responses }) => responses.map(({ text }) => createdIn(text))),
   );
-  for (const { id, status, amount_minor } of refunds) {
-    const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
-    const expected = status === "completed" ? 1 : 0;
-    if (!shown.has(id)) breaches.push(`${id} is in no response`);
-    if (done.length !== expected) {
-      breaches.push(`${id} is ${status}, but was refunded ${done.length} times`);
-    }
-    if (done.some(({ amount }) => amount !== amount_minor)) {
-      breaches.push(`${id} is of ${amount_minor}, at the provider of ${done[0]!.amount}`);
-    }
-    if (status === "pending") breaches.push(`${id} is still pending`);
-  }
   const known = new Set(refunds.map(({ id }) => id));
-  for (const id of made.keys()) {
-    if (!known.has(id)) breaches.push(`the provider has a refund ${id}, which is not here`);
-  }
   const completed = refunds.filter(({ status }) => status === "completed");
   const sums = Map.groupBy(completed, ({ payment_id }) => payment_id);
-  for (const { id, amount_refunded } of payments) {
-    const sum = sumOf(sums.get(id) ?? [], ({ amount_minor }) => amount_minor);
-    if (sum !== amount_refunded) breaches.push(`${id} has ${amount_refunded} refunded, not ${sum}`);
-  }
-  return breaches;
+  return [
+    ...refunds.flatMap(({ id, status, amount_minor }) => {
+      const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
+      const times = done.length;
+      const other = done.find(({ amount }) => amount !== amount_minor);
+      return failing([
+        [shown.has(id), `${id} is in no response`],
+        [
+          times === (status === "completed" ? 1 : 0),
+          `${id} is ${status}, but was refunded ${times} times`,
+        ],
+        [!other, `${id} is of ${amount_minor}, at the provider of ${other?.amount}`],
+        [status !== "pending", `${id} is still pending`],
+      ]);
+    }),
+    ...[...made.keys()].filter((id) => !known.has(id))
+      .map((id) => `the provider has a refund ${id}, which is not here`),
+    ...payments.flatMap(({ id, amount_refunded: ours }) => {
+      const sum = sumOf(sums.get(id) ?? [], ({ amount_minor }) => amount_minor);
+      return failing([[sum === ours, `${id} has ${ours} refunded, not ${sum}`]]);
+    }),
+  ];
 }
 
 /** The ledger has at the provider as much as the provider says, for each payment. */
@@ -228,12 +212,12 @@ function auditLedger({ payments, balances, books }: CardEvidence): string[] {
 /** Duplicates got one response, and it is true. */
 function auditResponses(evidence: CardEvidence, operation: CardFinished): string[] {
   const { key, action, responses } = operation;
-  const breaches: string[] = [];
   const texts = new Set(responses.map(({ status, text }) => `${status} ${text}`));
-  if (texts.size > 1) breaches.push(`${key}: duplicates got ${[...texts].join(" and ")}`);
-  if (responses.filter((response) => isStored(response) && !response.is_replay).length > 1) {
-    breaches.push(`${key}: duplicates got several first responses`);
-  }
+  const firsts = responses.filter((response) => isStored(response) && !response.is_replay);
+  const breaches = failing([
+    [texts.size === 1, `${key}: duplicates got ${[...texts].join(" and ")}`],
+    [firsts.length <= 1, `${key}: duplicates got several first responses`],
+  ]);
   const [response] = responses;
   if ("is_late" in action) {
     const is_refused = response?.status === 409 && response.text.includes('"invalid_state"');

@@ -45,11 +45,8 @@ const DEADLINE_MS = 300_000;
 const PAUSE_MS = 150;
 const VISIT_MS = 15_000;
 
-/** Tells stories. */
 export class CardClients {
-  /** The operations that are over. */
   readonly operations: CardFinished[] = [];
-  /** Results that did not come in time. */
   readonly faults: string[] = [];
   readonly #options: CardClientsOptions;
   #stories = 0;
@@ -58,7 +55,6 @@ export class CardClients {
     this.#options = options;
   }
 
-  /** Resolves when every story is over. */
   async tell(): Promise<void> {
     const next = () => this.#options.next(this.operations.length);
     await Promise.all(Array.from({ length: this.#options.clients }, async () => {
@@ -123,7 +119,6 @@ export class CardClients {
     return client.send(token, `${V1}/payments${verb}`, { body: bodyOf(action), key }, duplicate);
   }
 
-  /** Waits for the result of a change. Returns the payment, or null without one. */
   async #result(
     id: string,
     action: CardAction,
@@ -157,7 +152,6 @@ function bodyOf(action: Exclude<CardAction, { do: "charge" | "end" }>): unknown 
   return { ...terms, currency: "EUR", card: { token } };
 }
 
-/** Whether a payment shows the result of a change. */
 function isOver(
   { status, amount_refunding }: { status: string; amount_refunding: number },
   action: CardAction,

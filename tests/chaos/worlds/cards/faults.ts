@@ -17,7 +17,6 @@ import {
 } from "../../harness/killer.ts";
 import type { ApiServer, Stage } from "../../harness/stage.ts";
 
-/** The processes of the run. */
 export interface CardProcesses {
   stage: Stage;
   servers: readonly ApiServer[];
@@ -70,7 +69,6 @@ export const KILL_POINTS: Readonly<Record<string, KillPoint>> = {
 /** Longest time of a call in this run, in place of 8 s. */
 export const PROVIDER_DEADLINE_MS = 2_000;
 
-/** The provider's faulty responses. */
 export const PROVIDER_FAULTS: Readonly<Record<string, Fault>> = {
   "request lost": { at: "before", act: "lose" },
   "request twice": { at: "before", act: "twice" },

@@ -2,7 +2,6 @@
 
 import { type Random, randomOf } from "../../../support/core/random.ts";
 
-/** A change of a live payment. Only `create` and `charge` make one. */
 export type CardAction =
   | {
     do: "create";
@@ -10,18 +9,15 @@ export type CardAction =
     amount_minor: number;
     capture: "automatic" | "manual";
     return_url?: string;
-    /** The customer for whom the card is saved. */
     customer?: { id: string; email: string };
     save?: "off_session";
   }
   /** A further payment by the saved card. `is_late`: after its end, so it must be refused. */
   | { do: "charge"; amount_minor: number; is_late?: true }
-  /** The end of the saved card. */
   | { do: "end" }
   | { do: "capture" | "refund"; amount_minor: number }
   | { do: "cancel" };
 
-/** A change with its idempotency key and its number of duplicates. */
 export interface CardOperation {
   key: string;
   action: CardAction;
@@ -68,7 +64,6 @@ const SHARED_CUSTOMERS = 20;
 /** The cards that are saved. The payer has to authenticate for the second one, once. */
 const SAVED = ["visa", "authenticationRequiredOnSetup", "mastercard"];
 
-/** Makes a story. */
 export function cardStory(seed: number, number: number): CardStory {
   const random = randomOf(seed, "live", number);
   const story = storyOf(random, seed, number);

@@ -41,7 +41,6 @@ const WAY_MS = 2_000;
 /** A kill point counts as impossible after so many misses. */
 const MISSES = 20;
 
-/** Runs the run and judges it. */
 export async function runCards(stage: Stage, options: CardOptions): Promise<Verdict[]> {
   if (no_stripe_double) {
     return [{ promise: "R14", says: "left out: localstripe is not installed", breaches: [] }];
@@ -50,7 +49,7 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
   const processes = await startProcesses(stage, live.environment_id);
   const { double, servers } = processes;
   const progress = new Progress(options);
-  const client = new RepeatingClient(stage, { urls: servers.map(({ base_url }) => base_url) });
+  const client = new RepeatingClient(stage, servers);
   const clients = new CardClients({
     ...{ seed: options.seed, clients: CLIENTS, client, key: live.key },
     next: (operations) => progress.next(operations),
@@ -113,12 +112,10 @@ export async function settle({ sql }: Stage, environment_id: string, time: FastT
   await untilNone("every polled provider event has a result", readOpen);
 }
 
-/** How far the run is: what the clients wait for, and what has happened. */
 class Progress {
   readonly kills = new Tally(Object.keys(KILL_POINTS));
   readonly faults = new Tally(Object.keys(PROVIDER_FAULTS));
   readonly ways = new Tally(Object.keys(NOTIFICATION_WAYS));
-  /** Whether the kills are over. */
   is_killed = false;
   readonly #options: CardOptions;
 
@@ -126,7 +123,6 @@ class Progress {
     this.#options = options;
   }
 
-  /** Whether the kills are over, and every fault has happened. */
   get is_calm(): boolean {
     return this.is_killed && this.faults.missing.length === 0 && this.ways.missing.length === 0;
   }

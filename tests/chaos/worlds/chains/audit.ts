@@ -4,34 +4,10 @@
  */
 
 import type postgres from "postgres";
-import { brokenInvariants, sumOf } from "../../harness/audit.ts";
-import type { ChainLog } from "./node.ts";
+import { brokenInvariants, failing, sumOf } from "../../harness/audit.ts";
+import type { ChainClients } from "./clients.ts";
+import type { ChainLog, ChainNode } from "./node.ts";
 
-/** A payment as its client knows it. Without an id, its create got no response. */
-export interface ChainPayment {
-  id: string | null;
-  address: string | null;
-  amount_minor: number;
-}
-
-/** A refund or transfer as its client knows it. Its wallet receives nothing else. */
-export interface ChainPayout {
-  id: string;
-  address: string;
-  amount: number;
-}
-
-/** The evidence of a run that has come to rest. */
-interface ChainEvidence {
-  sql: postgres.Sql;
-  environment_id: string;
-  payments: readonly ChainPayment[];
-  payouts: readonly ChainPayout[];
-  signer: string;
-  transfers: readonly ChainLog[];
-}
-
-/** A payment as it is stored. */
 interface StoredPayment {
   id: string;
   status: string;
@@ -44,41 +20,35 @@ interface StoredPayment {
   unapplied: number;
 }
 
-/** Exceptions that are no fault: money without a purpose, which the operator handles. */
-const TOLERATED = /was sent to a payment that is|the payer sent .* too much/;
-
-/** Compares the chain with the books. */
+/** Compares the chain with the books, when everything has its result. */
 export async function auditChain(
-  { sql, environment_id, payments, payouts, signer, transfers }: ChainEvidence,
+  sql: postgres.Sql,
+  environment_id: string,
+  { payers, payouts }: ChainClients,
+  node: ChainNode,
 ): Promise<{ says: string; breaches: string[] }> {
+  const transfers = await node.transfers();
   const rows = await readPayments(sql, environment_id);
   const stored = new Map(rows.map((row) => [row.id, row]));
   const sent = Map.groupBy(transfers, ({ to }) => to.toLowerCase());
-  const addresses = new Set(payments.map(({ address }) => address?.toLowerCase()));
+  const addresses = new Set(payers.map(({ address }) => address?.toLowerCase()));
   const received = transfers.filter(({ to }) => addresses.has(to.toLowerCase()));
   const sum = sumOf(received, ({ amount }) => amount);
   const refunded = sumOf(rows, ({ amount_refunded }) => amount_refunded);
   const booked = sumOf(rows, ({ at_chain }) => at_chain);
-  const checks: [holds: boolean, breach: string][] = [
-    [addresses.size === payments.length, "two payments have one address"],
-    [
-      stored.size === payments.length,
-      `${stored.size} payments are stored, and ${payments.length} were created`,
-    ],
-    [
-      sum - refunded === booked,
-      `the chain has ${sum} less ${refunded} refunded, and the ledger ${booked}`,
-    ],
-  ];
   const counts = Map.groupBy(rows, ({ status, failure_code }) => failure_code ?? status);
   const states = [...counts].map(([status, all]) => `${all.length} ${status}`).join(", ");
   return {
     says: `${states}; ${received.length} transfers of ${sum}, ${payouts.length} payouts`,
     breaches: [
-      ...payments.flatMap((payment) => auditPayment(payment, stored, sent)),
-      ...checks.filter(([holds]) => !holds).map(([, breach]) => breach),
-      ...await auditPayouts(sql, payouts, signer, transfers),
-      ...await brokenInvariants(sql, TOLERATED),
+      ...payers.flatMap((payer) => auditPayment(payer, stored, sent)),
+      ...failing([
+        [addresses.size === payers.length, "two payments have one address"],
+        [stored.size === payers.length, `${stored.size} of ${payers.length} payments are stored`],
+        [sum - refunded === booked, `the chain has ${sum - refunded}, and the ledger ${booked}`],
+      ]),
+      ...await auditPayouts(sql, payouts, node.signer, transfers),
+      ...await brokenInvariants(sql, true),
     ],
   };
 }
@@ -106,7 +76,7 @@ async function readPayments(sql: postgres.Sql, environment_id: string): Promise<
 }
 
 function auditPayment(
-  { id, address, amount_minor }: ChainPayment,
+  { id, address, amount_minor }: ChainClients["payers"][number],
   stored: ReadonlyMap<string, StoredPayment>,
   sent: ReadonlyMap<string, ChainLog[]>,
 ): string[] {
@@ -118,25 +88,22 @@ function auditPayment(
   const at_chain = row.at_chain + amount_refunded;
   const available = row.available + amount_refunded;
   const is_paid = ["completed", "partially_refunded", "refunded"].includes(status);
-  const checks: [holds: boolean, fault: string][] = [
+  return failing([
     [at_chain === sum, `the chain has ${sum}, and the ledger ${at_chain}`],
     [available + unapplied === sum, `${available} available and ${unapplied} unapplied`],
     [is_paid || status === "failed", "no end"],
-    [amount_captured === (is_paid ? amount_minor : amount_captured), `took ${amount_captured}`],
+    [!is_paid || amount_captured === amount_minor, `took ${amount_captured}`],
     [available === (is_paid ? amount_minor : 0), `${available} available`],
     [!is_paid || sum >= amount_minor, `completed with ${sum}`],
     // Money that came in time decides, and late money does not.
     [failure_code !== "underpaid" || sum > 0 && sum < amount_minor, `underpaid with ${sum}`],
-  ];
-  return checks.filter(([holds]) => !holds).map(([, fault]) =>
-    `${id} (${failure_code ?? status}, requested ${amount_minor}): ${fault}`
-  );
+  ]).map((fault) => `${id} (${failure_code ?? status}, requested ${amount_minor}): ${fault}`);
 }
 
 /** Checks that each completed payout was paid once, and that no other was paid. */
 async function auditPayouts(
   sql: postgres.Sql,
-  payouts: readonly ChainPayout[],
+  payouts: ChainClients["payouts"],
   signer: string,
   transfers: readonly ChainLog[],
 ): Promise<string[]> {

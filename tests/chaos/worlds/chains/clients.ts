@@ -2,89 +2,75 @@
 
 import type postgres from "postgres";
 import type { Hex } from "../../../support/chain/chain_world.ts";
-import { type RepeatingClient, untilNextAction, V1 } from "../../harness/client.ts";
 import { type Random, randomOf } from "../../../support/core/random.ts";
-import type { ChainPayment, ChainPayout } from "./audit.ts";
+import { type RepeatingClient, untilNextAction, V1 } from "../../harness/client.ts";
 import type { ChainNode } from "./node.ts";
 
 /** The transfers of a payer, as parts of the amount. Late ones come after the payment's time. */
 const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [
-  { parts: [1] },
-  { parts: [1] },
-  { parts: [0.4, 0.6] },
-  { parts: [0.2, 0.3, 0.5] },
-  { parts: [1.5] },
-  { parts: [0.7, 0.7] },
-  { parts: [0.5] },
-  { parts: [] },
+  ...[{ parts: [1] }, { parts: [1] }, { parts: [0.4, 0.6] }, { parts: [0.2, 0.3, 0.5] }],
+  ...[{ parts: [1.5] }, { parts: [0.7, 0.7] }, { parts: [0.5] }, { parts: [] }],
   { parts: [1], is_late: true },
 ];
 
 /** A payment with its payer's transfers, each with its latest transaction. */
-interface Payer extends ChainPayment {
+interface Payer {
+  /** Null: its create got no response. */
+  id: string | null;
+  address: string | null;
+  amount_minor: number;
   sendings: { amount: number; tx_hash: Hex | null; is_late: boolean }[];
 }
 
-/** The parts of the run that the clients use. The database can change when an account moves. */
-interface ChainApi {
-  sql: () => postgres.Sql;
-  client: RepeatingClient;
-  key: string;
-  seed: number;
-}
-
-/** The clients, with the payments and payouts that they know. */
 export class ChainClients {
   readonly payers: Payer[] = [];
-  readonly payouts: ChainPayout[] = [];
-  readonly #api: ChainApi;
+  /** Refunds and transfers. Their wallets receive nothing else. */
+  readonly payouts: { id: string; address: string; amount: number }[] = [];
   readonly #random: Random;
   #wallets = 0;
 
-  constructor(api: ChainApi) {
-    this.#api = api;
-    this.#random = randomOf(api.seed, "chain");
+  constructor(
+    /** The database can change when an account moves. */
+    readonly sql: () => postgres.Sql,
+    readonly client: RepeatingClient,
+    readonly key: string,
+    seed: number,
+  ) {
+    this.#random = randomOf(seed, "chain");
   }
 
-  /** Creates some payments. */
   async pay(count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, async () => {
       const n = this.payers.length;
-      const plan = this.#random.pick(PLANS);
+      const { parts, is_late = false } = this.#random.pick(PLANS);
       const amount_minor = this.#random.integer(1_000, 999_999);
       const payer: Payer = { id: null, address: null, amount_minor, sendings: [] };
       this.payers.push(payer);
       const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
       const created = await this.#create("payments", body, String(n));
       payer.id = created.id;
-      payer.address = (await untilNextAction(this.#api.sql, created)).address;
-      payer.sendings = plan.parts.map((part) => ({
-        amount: Math.ceil(amount_minor * part),
-        tx_hash: null,
-        is_late: plan.is_late ?? false,
-      }));
+      payer.address = (await untilNextAction(this.sql, created)).address;
+      const amounts = parts.map((part) => Math.ceil(amount_minor * part));
+      payer.sendings = amounts.map((amount) => ({ amount, tx_hash: null, is_late }));
     }));
   }
 
   /** Refunds a part of a completed payment, and sends a transfer to a wallet. */
   async payOut(): Promise<void> {
-    const open = await this.#api.sql()<{ id: string; amount: number }[]>`
+    const open = await this.sql()<{ id: string; amount: number }[]>`
       select p.id, p.amount_minor::int as amount from pay.payments p
       join pay.environments e on e.id = p.environment_id and e.moving is null
       where p.status = 'completed' and p.amount_refunding = 0 and p.method_kind = 'stablecoin'`
       .catch(() => []);
     if (open.length === 0) return;
     const { id, amount } = this.#random.pick(open);
-    const [refund_to, transfer_to] = [this.#newWallet(), this.#newWallet()];
     const part = this.#random.integer(1, Math.floor(amount / 2));
     await Promise.all([
-      this.#order(`payments/${id}/refund`, part, refund_to, {
-        destination: { address: refund_to },
-      }),
-      this.#order("transfers", this.#random.integer(1, 99), transfer_to, {
+      this.#order(`payments/${id}/refund`, part, (address) => ({ destination: { address } })),
+      this.#order("transfers", this.#random.integer(1, 99), (address) => ({
         currency: "USDC",
-        destination: { wallet: { address: transfer_to, network: "ethereum" } },
-      }),
+        destination: { wallet: { address, network: "ethereum" } },
+      })),
     ]);
   }
 
@@ -99,17 +85,14 @@ export class ChainClients {
     }
   }
 
-  async #order(path: string, amount: number, address: string, body: object): Promise<void> {
-    const { id } = await this.#create(path, { amount_minor: amount, ...body }, address);
+  /** Pays out to a new wallet. */
+  async #order(path: string, amount: number, bodyFor: (address: string) => object): Promise<void> {
+    const address = `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
+    const { id } = await this.#create(path, { amount_minor: amount, ...bodyFor(address) }, address);
     this.payouts.push({ id, address, amount });
   }
 
   #create(path: string, body: object, name: string) {
-    const { client, key, seed } = this.#api;
-    return client.createTwice(key, `${V1}/${path}`, body, `chain-${seed}-${name}`);
-  }
-
-  #newWallet(): string {
-    return `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
+    return this.client.createTwice(this.key, `${V1}/${path}`, body, `chain-${name}`);
   }
 }

@@ -13,7 +13,6 @@ const UNDONE_MAX = 3;
 /** Blocks after which a transfer is final: more than several kills or reorganisations undo. */
 export const CONFIRMATIONS = 3 * UNDONE_MAX + 1;
 
-/** A transfer of the token in the chain. */
 export interface ChainLog {
   from: string;
   to: string;
@@ -22,13 +21,11 @@ export interface ChainLog {
 
 /** Time in which a payer has to send. */
 export const EXPIRES_AFTER_S = 600;
-/** Enough for every payout. */
 const SIGNER_FUNDS = 10 ** 12;
 
 /** The topic of `Transfer(address,address,uint256)`. */
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/** A node with one token. */
 export class ChainNode {
   readonly #token: Hex;
   /** The wallet that pays out. The node has its key, so it is the signer too. */
@@ -67,7 +64,6 @@ export class ChainNode {
     return chain;
   }
 
-  /** The settings of an account on this chain. */
   get settings(): Record<string, string> {
     const { url } = this.#node;
     return {
@@ -103,7 +99,6 @@ export class ChainNode {
     this.#peak = Math.max(this.#peak, this.#head);
   }
 
-  /** Advances the clock of the chain. */
   async passTime(seconds: number): Promise<void> {
     await this.#node.call("evm_increaseTime", seconds);
     await this.mine();
@@ -136,7 +131,6 @@ export class ChainNode {
     this.#mined = 0;
   }
 
-  /** Reports whether a block has a transaction. */
   async has(tx_hash: Hex): Promise<boolean> {
     const receipt = await this.#node.call<{ status: Hex } | null>(
       "eth_getTransactionReceipt",
@@ -146,7 +140,6 @@ export class ChainNode {
     return receipt !== null;
   }
 
-  /** Reads every transfer of the token that the chain has. */
   async transfers(): Promise<ChainLog[]> {
     const logs = await this.#node.call<{ topics: Hex[]; data: Hex }[]>(
       "eth_getLogs",

@@ -5,10 +5,10 @@
  */
 
 import { no_anvil } from "../../../support/chain/anvil.ts";
+import { type Random, randomOf } from "../../../support/core/random.ts";
 import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient } from "../../harness/client.ts";
 import { killPostgres } from "../../harness/killer.ts";
-import { type Random, randomOf } from "../../../support/core/random.ts";
 import {
   addProviderAccount,
   type ApiServer,
@@ -20,7 +20,6 @@ import { auditChain } from "./audit.ts";
 import { ChainClients } from "./clients.ts";
 import { ChainNode, CONFIRMATIONS, EXPIRES_AFTER_S } from "./node.ts";
 
-/** The options of the run. */
 interface ChainOptions {
   seed: number;
   payments: number;
@@ -28,13 +27,18 @@ interface ChainOptions {
   kills: number;
 }
 
+interface ChainRun {
+  stage: Stage;
+  servers: readonly ApiServer[];
+  node: ChainNode;
+  clients: ChainClients;
+}
+
 const VICTIMS = ["servers", "PostgreSQL", "node"];
-/** Payments that begin with each block. */
 const NEW_PAYMENTS = 3;
 /** Intervals of the passing of time and of the polls, in place of 15 s. */
 const EVERY_MS = 200;
 
-/** Runs the run and judges it. */
 export async function runChain(stage: Stage, options: ChainOptions): Promise<Verdict[]> {
   if (no_anvil) return [{ promise: "R14", says: "left out: anvil is not installed", breaches: [] }];
   const node = await ChainNode.start();
@@ -42,22 +46,16 @@ export async function runChain(stage: Stage, options: ChainOptions): Promise<Ver
   const { environment_id, key } = await stage.makeLiveEnvironment();
   const servers = await stage.startServers();
   await addProviderAccount(stage.sql, environment_id, "evm", node.settings);
-  const urls = servers.map(({ base_url }) => base_url);
-  const client = new RepeatingClient(stage, { urls, repeats_429: true });
-  const clients = new ChainClients({ sql: () => stage.sql, client, key, seed: options.seed });
-  const time = new FastTime(stage, {
-    ...{ every_ms: EVERY_MS, poll_every_ms: EVERY_MS, is_chain: true },
-  });
+  const client = new RepeatingClient(stage, servers, { repeats_429: true });
+  const clients = new ChainClients(() => stage.sql, client, key, options.seed);
+  const run = { stage, servers, node, clients };
+  const time = new FastTime(stage, { every_ms: EVERY_MS, poll_every_ms: EVERY_MS, is_chain: true });
   const started = performance.now();
-  const kills = await payAndKill(stage, servers, node, clients, options);
-  const resting = comeToRest(stage, servers, node, clients, time);
-  const unsettled = await explained(stage.sql, resting);
+  const kills = await payAndKill(run, options);
+  const unsettled = await explained(stage.sql, comeToRest(run, time));
   await time.end();
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
-  const audit = await auditChain({
-    ...{ sql: stage.sql, environment_id, payments: clients.payers, payouts: clients.payouts },
-    ...{ signer: node.signer, transfers: await node.transfers() },
-  });
+  const audit = await auditChain(stage.sql, environment_id, clients, node);
   const killed = kills.judge("R14");
   return [{
     promise: "R14",
@@ -75,13 +73,8 @@ export async function runChain(stage: Stage, options: ChainOptions): Promise<Ver
 }
 
 /** Begins payments with each block, and kills meanwhile. */
-async function payAndKill(
-  stage: Stage,
-  servers: readonly ApiServer[],
-  node: ChainNode,
-  clients: ChainClients,
-  { seed, payments, kills }: ChainOptions,
-): Promise<Tally> {
+async function payAndKill(run: ChainRun, { seed, payments, kills }: ChainOptions): Promise<Tally> {
+  const { node, clients } = run;
   const random = randomOf(seed, "chain kills");
   const killed = new Tally(VICTIMS);
   const rounds = Math.ceil(payments / NEW_PAYMENTS);
@@ -90,7 +83,7 @@ async function payAndKill(
     const due = VICTIMS.filter((victim) => killed.of(victim) < kills * round / rounds);
     if (due.length > 0) {
       const victim = random.pick(due);
-      if (await kill(victim, stage, servers, node, random)) killed.add(victim);
+      if (await kill(victim, run, random)) killed.add(victim);
     }
     await created;
     await clients.send(node, false);
@@ -103,13 +96,7 @@ async function payAndKill(
 }
 
 /** Kills a process. Returns false if a kill of the node would undo a final transfer now. */
-async function kill(
-  victim: string,
-  stage: Stage,
-  servers: readonly ApiServer[],
-  node: ChainNode,
-  random: Random,
-): Promise<boolean> {
+async function kill(victim: string, { stage, servers, node }: ChainRun, random: Random) {
   if (victim === "servers") await Promise.all(servers.map((server) => server.restart()));
   else if (victim === "PostgreSQL") await killPostgres(stage);
   else if (node.isUndoable) await node.kill(random.next());
@@ -118,13 +105,8 @@ async function kill(
 }
 
 /** Sends late and lost transfers, until the chain has them and every payment has ended. */
-async function comeToRest(
-  { sql }: Stage,
-  servers: readonly ApiServer[],
-  node: ChainNode,
-  clients: ChainClients,
-  time: FastTime,
-): Promise<void> {
+async function comeToRest(run: ChainRun, time: FastTime): Promise<void> {
+  const { stage: { sql }, servers, node, clients } = run;
   // A payment with new transfers ends only at the poll after them.
   const settle = (what: string) =>
     time.untilPolled(3, () =>

@@ -5,26 +5,28 @@
 
 import type postgres from "postgres";
 import { pause } from "../../../support/common/until.ts";
-import { eachAtOnce, type RepeatingClient, SANDBOX, V1 } from "../../harness/client.ts";
+import { failing } from "../../harness/audit.ts";
+import {
+  type ApiResponse,
+  eachAtOnce,
+  type RepeatingClient,
+  SANDBOX,
+  V1,
+} from "../../harness/client.ts";
 import { serveHooks } from "../../harness/receiver.ts";
 import type { Stage } from "../../harness/stage.ts";
 
 const CLOCK = `${SANDBOX}/clock`;
 const BUYERS = 4;
 const FILLERS = 64;
-/** Between two disposable sandboxes. */
+/** Between two disposable sandboxes, of which an account has 1 000 at most. */
 const EVERY_MS = 2_000;
-/** An account has 1 000 disposable sandboxes at most. */
 const DISPOSABLES_MAX = 900;
 /** Long enough that the authorization of a payment expires. */
 const ADVANCE_S = 8 * 86_400;
 const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" };
 
-/** The clients. */
 export class MoveClients {
-  readonly #client: RepeatingClient;
-  readonly #key: string;
-  readonly #pause_ms: number;
   /** The payments that were acknowledged, by their idempotency keys. */
   readonly #paid = new Map<string, string>();
   /** Disposable sandboxes, each with its only payment, and its clock when that had ended. */
@@ -36,10 +38,12 @@ export class MoveClients {
   #is_over = false;
 
   /** @param pause_ms between two payments of a buyer */
-  constructor(stage: Stage, client: RepeatingClient, key: string, pause_ms: number) {
-    this.#client = client;
-    this.#key = key;
-    this.#pause_ms = pause_ms;
+  constructor(
+    stage: Stage,
+    readonly client: RepeatingClient,
+    readonly key: string,
+    readonly pause_ms: number,
+  ) {
     this.#url = serveHooks(stage, async (request) => {
       const { id } = await request.json();
       this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + 1);
@@ -48,7 +52,7 @@ export class MoveClients {
 
   /** Makes an endpoint, and the first payments. */
   async fill(payments: number): Promise<void> {
-    await this.#client.addEndpoint(this.#key, { url: this.#url, events: ["payment.completed"] });
+    await this.client.addEndpoint(this.key, { url: this.#url, events: ["payment.completed"] });
     await eachAtOnce(FILLERS, Array.from({ length: payments }), () => this.#pay());
   }
 
@@ -58,7 +62,7 @@ export class MoveClients {
       for (; !this.#is_over; await pause(pause_ms)) await act();
     };
     await Promise.all([
-      ...Array.from({ length: BUYERS }, () => repeat(() => this.#pay(), this.#pause_ms)),
+      ...Array.from({ length: BUYERS }, () => repeat(() => this.#pay(), this.pause_ms)),
       repeat(() => this.#useDisposable(), EVERY_MS),
     ]);
   }
@@ -69,18 +73,17 @@ export class MoveClients {
 
   /** Compares what was acknowledged with the rows of the cell that has the account. */
   async audit(sql: postgres.Sql): Promise<{ says: string; breaches: string[] }> {
-    const twice = this.#arrivals.values().reduce((sum, times) => sum + (times > 1 ? 1 : 0), 0);
-    const breaches = [
-      ...await this.#auditPayments(sql),
-      ...await this.#auditDeliveries(sql),
-      ...await this.#auditDisposables(),
-      ...this.#faults,
-    ];
+    const twice = [...this.#arrivals.values()].filter((times) => times > 1).length;
     return {
-      says: `${this.#paid.size} payments acknowledged, ${this.#client.repeated} requests ` +
+      says: `${this.#paid.size} payments acknowledged, ${this.client.repeated} requests ` +
         `repeated, ${this.#arrivals.size} webhooks, ${twice} of them sent again, ` +
         `${this.#disposables.length} disposable sandboxes`,
-      breaches,
+      breaches: [
+        ...await this.#auditPayments(sql),
+        ...await this.#auditDeliveries(sql),
+        ...await this.#auditDisposables(),
+        ...this.#faults,
+      ],
     };
   }
 
@@ -94,41 +97,42 @@ export class MoveClients {
     const ids = new Set(stored.map(({ id }) => id));
     const key_of = new Map(keys.map(({ id, key }) => [id, key]));
     const size = this.#paid.size;
-    return [
-      ...[...this.#paid].filter(([, id]) => !ids.has(id))
-        .map(([key, id]) => `${id} of ${key} is not in the cell`),
-      ...[...this.#paid].filter(([key, id]) => ids.has(id) && key_of.get(id) !== key)
-        .map(([key, id]) => `${id} of ${key} has ${key_of.get(id)}`),
-      ...stored.length === size
-        ? []
-        : [`${stored.length} payments are stored, ${size} were acknowledged`],
-    ];
+    return failing([
+      ...[...this.#paid].map(([key, id]) =>
+        ids.has(id)
+          ? [key_of.get(id) === key, `${id} of ${key} has ${key_of.get(id)}`] as const
+          : [false, `${id} of ${key} is not in the cell`] as const
+      ),
+      [stored.length === size, `${stored.length} payments are stored, ${size} were acknowledged`],
+    ]);
   }
 
   async #auditDeliveries(sql: postgres.Sql): Promise<string[]> {
-    const deliveries = await sql<{ event_id: string; status: string; attempts: number }[]>`
-      select d.event_id, d.status, d.attempt_count as attempts from pay.webhook_deliveries d
+    const deliveries = await sql<{ id: string; status: string; attempts: number }[]>`
+      select d.event_id as id, d.status, d.attempt_count as attempts from pay.webhook_deliveries d
       join pay.environments e on e.id = d.environment_id and not e.livemode`;
-    const known = new Set(deliveries.map(({ event_id }) => event_id));
-    const timesOf = (id: string) => this.#arrivals.get(id) ?? 0;
-    return [
-      // A kill can take the result of an attempt, and never the attempt.
-      ...deliveries.filter(({ event_id, status, attempts }) =>
-        status !== "delivered" || timesOf(event_id) < 1 || timesOf(event_id) > attempts
-      ).map(({ event_id: id, status, attempts }) =>
-        `${id} is ${status}, arrived ${timesOf(id)} times in ${attempts} attempts`
-      ),
-      ...known.size === deliveries.length ? [] : ["an event has two deliveries to one endpoint"],
-      ...[...this.#arrivals.keys()].filter((id) => !known.has(id))
-        .map((id) => `${id} has arrived, and its delivery is not stored`),
-    ];
+    const known = new Set(deliveries.map(({ id }) => id));
+    return failing([
+      ...deliveries.map(({ id, status, attempts }) => {
+        const times = this.#arrivals.get(id) ?? 0;
+        // A kill can take the result of an attempt, and never the attempt.
+        const is_right = status === "delivered" && times >= 1 && times <= attempts;
+        return [
+          is_right,
+          `${id} is ${status}, arrived ${times} times in ${attempts} attempts`,
+        ] as const;
+      }),
+      [known.size === deliveries.length, "an event has two deliveries to one endpoint"],
+      ...[...this.#arrivals.keys()]
+        .map((id) => [known.has(id), `${id} has arrived, and its delivery is not stored`] as const),
+    ]);
   }
 
   async #auditDisposables(): Promise<string[]> {
     const breaches: string[] = [];
     for (const { key, payment_id, now } of this.#disposables) {
-      const payment = await this.#client.send(key, `${V1}/payments/${payment_id}`);
-      const clock = await this.#client.send(key, CLOCK);
+      const payment = await this.client.send(key, `${V1}/payments/${payment_id}`);
+      const clock = await this.client.send(key, CLOCK);
       const is_right = payment.status === 200 && payment.body.status === "cancelled" &&
         clock.status === 200 && clock.body.now >= now;
       if (is_right) continue;
@@ -140,28 +144,31 @@ export class MoveClients {
   async #pay(): Promise<void> {
     const key = crypto.randomUUID();
     const body = { amount: 1999, currency: "EUR", outcome: "success" };
-    const paid = await this.#client.send(this.#key, `${V1}/payments`, { body, key });
-    if (paid.status === 201) this.#paid.set(key, paid.body.id);
-    else this.#faults.push(`a payment: ${paid.status} ${paid.text}`);
+    const paid = await this.client.send(this.key, `${V1}/payments`, { body, key });
+    if (this.#isDone("a payment", paid, 201)) this.#paid.set(key, paid.body.id);
   }
 
   /** Makes a disposable sandbox, pays there, and moves its clock. */
-  async #useDisposable(): Promise<unknown> {
+  async #useDisposable(): Promise<void> {
     if (this.#disposables.length === DISPOSABLES_MAX) return;
-    const fail = (name: string, { status, text }: { status: number; text: string }) =>
-      this.#faults.push(`${name}: ${status} ${text}`);
-    const made = await this.#client.send(this.#key, `${SANDBOX}/sandboxes`, { body: {} });
-    if (made.status !== 201) return fail("a sandbox", made);
+    const made = await this.client.send(this.key, `${SANDBOX}/sandboxes`, { body: {} });
+    if (!this.#isDone("a sandbox", made, 201)) return;
     const { test_key: key } = made.body;
     const body = { amount: 500, currency: "EUR", capture: "manual", card: CARD };
-    const paid = await this.#client.send(key, `${V1}/payments`, { body });
-    if (paid.status !== 201) return fail("in it", paid);
-    for (let body: unknown = { advance: ADVANCE_S };;) {
-      const moved = await this.#client.send(key, CLOCK, { body });
-      if (moved.status !== 200) return fail("its clock", moved);
+    const paid = await this.client.send(key, `${V1}/payments`, { body });
+    if (!this.#isDone("in it", paid, 201)) return;
+    let body_of_clock: object = { advance: ADVANCE_S };
+    for (;;) {
+      const moved = await this.client.send(key, CLOCK, { body: body_of_clock });
+      if (!this.#isDone("its clock", moved, 200)) return;
       const { now, target, has_more } = moved.body;
-      if (!has_more) return this.#disposables.push({ key, payment_id: paid.body.id, now });
-      body = { to: target };
+      if (!has_more) return void this.#disposables.push({ key, payment_id: paid.body.id, now });
+      body_of_clock = { to: target };
     }
+  }
+
+  #isDone(name: string, { status, text }: ApiResponse, expected: number): boolean {
+    if (status !== expected) this.#faults.push(`${name}: ${status} ${text}`);
+    return status === expected;
   }
 }

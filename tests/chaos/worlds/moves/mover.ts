@@ -22,13 +22,11 @@ export const STEPS = [
 export const VICTIMS = ["mover", "source", "target"] as const;
 export const ACCOUNT = "chaos";
 
-/** A kill that has not happened yet. */
 export interface DueKill {
   step: string;
   victim: typeof VICTIMS[number];
 }
 
-/** Returns a random time up to the longest one. */
 export type Delay = (most_ms: number) => number;
 
 /** The longest time from the line of a step to a kill: longer where the step takes longer. */
@@ -80,7 +78,6 @@ export class Mover {
     return ended;
   }
 
-  /** Starts the command. */
   start(action: "move" | "abort", from: Cell, to: Cell, onLine?: (line: string) => void) {
     const { map_file, socket } = this.#proxy;
     const flags = ["--map", map_file, "--cell", to.name, "--socket", socket, "--run"];

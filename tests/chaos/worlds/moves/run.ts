@@ -34,7 +34,6 @@ import { ChainNode, CONFIRMATIONS, EXPIRES_AFTER_S } from "../chains/node.ts";
 import { MoveClients } from "./clients.ts";
 import { ACCOUNT, type Cell, type Delay, type DueKill, Mover, STEPS, VICTIMS } from "./mover.ts";
 
-/** The options of the run. */
 interface MovesOptions {
   seed: number;
   /** Payments of the sandbox before the first move. */
@@ -54,7 +53,6 @@ const ABORT_MS = 1_500;
 const MASTER_SECRET = "the same secret in both cells, 32 bytes";
 const POLLS = { poll_every_ms: 1_000 };
 
-/** Runs the run and judges it. */
 export async function runMoves(stage: Stage, options: MovesOptions): Promise<Verdict[]> {
   if (await findHaproxy() === null || no_stripe_double || no_anvil) {
     const says = "left out: haproxy, localstripe or anvil is not installed";
@@ -104,8 +102,8 @@ class MovesRun {
     await addProviderAccount(sql, live.environment_id, "evm", node.settings);
     await this.#notifyHome(stripe_id);
     const { key } = await stage.makeSandbox("moving", ACCOUNT);
-    const urls = [`${this.proxy.origin}/functions/v1`];
-    const client = new RepeatingClient(stage, { urls, repeats_429: true });
+    const proxy = { base_url: `${this.proxy.origin}/functions/v1` };
+    const client = new RepeatingClient(stage, [proxy], { repeats_429: true });
     const buyers = new MoveClients(stage, client, key, pause_ms);
     await buyers.fill(payments);
 
@@ -115,9 +113,7 @@ class MovesRun {
       next: () => ({ is_over, pause_ms: 200 }),
       explain: (id) => explainPayment(this.home.stage.sql, id),
     });
-    const chain = new ChainClients({
-      ...{ sql: () => this.home.stage.sql, client, key: live.key, seed },
-    });
+    const chain = new ChainClients(() => this.home.stage.sql, client, live.key, seed);
     const times = [stage, away.stage].map((stage) => new FastTime(stage, POLLS));
     const working = Promise.all([
       cards.tell(),
@@ -181,7 +177,6 @@ class MovesRun {
     }
   }
 
-  /** Moves the account once. Returns the kills that have happened. */
   async #move(planned: DueKill[], is_aborted: boolean, delay: Delay): Promise<DueKill[]> {
     const began = performance.now();
     const left = [...planned];
@@ -267,10 +262,7 @@ class MovesRun {
     const { broken: _, ...ours } = await readCardRows(sql, environment_id);
     const books = await this.double.books(STRIPE_SECRETS.PROVIDER_STRIPE);
     // Checks the invariants, too.
-    const on_chain = await auditChain({
-      ...{ sql, environment_id, payments: chain.payers, payouts: chain.payouts },
-      ...{ signer: node.signer, transfers: await node.transfers() },
-    });
+    const on_chain = await auditChain(sql, environment_id, chain, node);
     const bought = await buyers.audit(sql);
     const { kills, fences_ms } = this.#mover;
     const missing = this.options.kills === 0

@@ -13,7 +13,6 @@ import { type Action, isRead, keyOf, type Operation, type Plan, type Story } fro
 import { balanceFaults } from "./read_audit.ts";
 import { auditStories } from "./story_audit.ts";
 
-/** Judges a run. */
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const events = await evidence.sql<StoredEvent[]>`
     select v.public_id as environment_id, e.id, type, subject_id, sequence,

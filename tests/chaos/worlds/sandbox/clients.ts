@@ -42,18 +42,14 @@ export interface Received {
 
 interface ClientsOptions {
   plan: Plan;
-  /** The client for the faulty part of the run. */
   client: RepeatingClient;
   keys: Record<Sandbox, string>;
-  /** Stories that run at the same time. */
   clients: number;
   /** Gets the number of operations that are over. */
   onFinished: (operations: number) => void;
 }
 
-/** Tells the stories of a plan. */
 export class PlanClients {
-  /** The records, in the order in which things happened. */
   readonly journal: (Sent | Received)[] = [];
   readonly #options: ClientsOptions;
   /** The keyed operations whose responses are stored, for the replays. */
@@ -64,7 +60,6 @@ export class PlanClients {
     this.#options = options;
   }
 
-  /** Resolves when every story is over. */
   async tell(): Promise<void> {
     const { clients, plan } = this.#options;
     await eachAtOnce(clients, plan.stories, (story) => this.#tellStory(story));

@@ -7,7 +7,6 @@ import type { Verdict } from "../../harness/audit.ts";
 import type { Arrival } from "../../harness/receiver.ts";
 import type { Evidence, StoredEvent } from "./evidence.ts";
 
-/** Longest age of a signature on arrival (promise R8). */
 export const SIGNATURE_AGE_MS = 30_000;
 /** Longest time that a signature may be ahead of the receiver's clock. */
 export const SIGNATURE_AHEAD_MS = 2_000;
@@ -67,7 +66,6 @@ export function judgeArrivals(
   return { taken, payments: last.size, disordered, stale, oldest_ms, newest_ms };
 }
 
-/** Judges the deliveries of a run. */
 export function auditDeliveries(evidence: Evidence, events: StoredEvent[]): Verdict[] {
   const { plan, arrivals, endpoints, environments, drained: { redelivered, faults } } = evidence;
   const hashes = new Map(events.map(({ id, body_hash }) => [id, body_hash]));

@@ -14,7 +14,6 @@ const FAR_MS = 65_000;
 /** Attempts of a sandbox's delivery until it fails, and until the wait is long (contract §4). */
 const ATTEMPTS = { until_failed: 4, until_far: 3 } as const;
 
-/** A delivery that is pending or failed. */
 interface OpenDelivery {
   environment_id: string;
   id: string;

@@ -6,7 +6,6 @@ import type { Replays } from "../../harness/client.ts";
 import type { Received, Sent } from "./clients.ts";
 import type { Plan, Sandbox } from "./plan.ts";
 
-/** The evidence of a run. */
 export interface Evidence {
   plan: Plan;
   sql: postgres.Sql;
@@ -25,7 +24,6 @@ export interface Evidence {
   drained: { redelivered: Set<string>; faults: string[] };
 }
 
-/** An event in the database. */
 export interface StoredEvent {
   /** The public id. */
   environment_id: string;
@@ -36,16 +34,13 @@ export interface StoredEvent {
   /** The refund that the event shows; null for events of other types. */
   refund_id: string | null;
   key: string | null;
-  /** SHA-256 of the body, in hex. */
   body_hash: string;
 }
 
-/** The responses of a kind, in the order of the journal. */
 export function responsesOf({ journal }: Evidence, kind: Received["kind"]): Received[] {
   return journal.filter((record): record is Received => record.kind === kind);
 }
 
-/** The first response to each operation. */
 export function firstResponses(evidence: Evidence): Map<number, Received> {
   // A later entry of a Map replaces an earlier one.
   return new Map(responsesOf(evidence, "response").reverse().map((one) => [one.operation, one]));

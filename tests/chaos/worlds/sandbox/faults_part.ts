@@ -11,7 +11,6 @@ import { serveHooks } from "../../harness/receiver.ts";
 import { type Part, type PartReport, untilDone } from "./parts.ts";
 
 const CLIENTS = 8;
-/** Times of each declaration. */
 const TIMES = 3;
 const DECLARATIONS = [
   { on: "request", fault: "server_error_before", where: { path: "/v1/payments" } },

@@ -26,7 +26,6 @@ import { drain } from "./drain.ts";
 import { Auditor } from "./meanwhile.ts";
 import { type Plan, type PlannedKill, planOf, type Sandbox, SANDBOXES, VICTIMS } from "./plan.ts";
 
-/** The options of the main run. */
 interface MainRunOptions {
   seed: number;
   operations: number;
@@ -43,7 +42,6 @@ const DATABASE_RATES = {
   ...{ reset: 0.001, stall: 0.001, halve: 0.002 },
   stall_ms: [50, 1_500],
 } as const;
-/** Share of first attempts that the receiver refuses. */
 const RECEIVER_FAILS = 0.3;
 /** Without a final response after this time an operation counts as one without a response. */
 const GIVE_UP_MS = 120_000;
@@ -60,19 +58,16 @@ const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
 
 type Environments = Record<Sandbox, KeyedEnvironment>;
 
-/** Runs the main run and judges it. */
 export async function runMain(stage: Stage, options: MainRunOptions): Promise<Verdict[]> {
   const plan = planOf(options.seed, options.operations, options.kills);
   const { servers, ports, calm } = await startBehindProxies(stage, options.seed);
   const environments = Object.fromEntries(
     await Promise.all(SANDBOXES.map(async (name) => [name, await stage.makeSandbox(name)])),
   ) as Environments;
-  const direct = new RepeatingClient(stage, { urls: servers.map(({ base_url }) => base_url) });
+  const direct = new RepeatingClient(stage, servers);
   const receiver = await startReceiver(stage, options.seed, direct, environments);
-  const client = new RepeatingClient(stage, {
-    urls: ports.map((port) => `http://127.0.0.1:${port}/functions/v1`),
-    give_up_ms: GIVE_UP_MS,
-  });
+  const proxies = ports.map((port) => ({ base_url: `http://127.0.0.1:${port}/functions/v1` }));
+  const client = new RepeatingClient(stage, proxies, { give_up_ms: GIVE_UP_MS });
   const killer = new Killer(stage, servers, receiver, plan);
   const clients = new PlanClients({
     ...{ plan, client, clients: options.clients },
@@ -136,14 +131,12 @@ function countFaults(killer: Killer, proxies: ProxyReport, arrivals: Arrival[]):
   return faults;
 }
 
-/** A process that can be killed and started again on the same port. */
 interface Restartable {
   restart(): Promise<void>;
 }
 
 /** Ends a process with SIGKILL when the plan says so, and waits until it is replaced. */
 class Killer {
-  /** Number of operations with a response. */
   progress = 0;
   /** Milliseconds from each kill to the next good response. */
   readonly recoveries_ms: Record<string, number[]> = Object.fromEntries(
@@ -166,7 +159,6 @@ class Killer {
     this.#killing ??= this.#killDue().finally(() => this.#killing = null);
   }
 
-  /** The longest recovery of each victim. */
   slowest(): string {
     return Object.entries(this.recoveries_ms).map(([victim, ms]) =>
       `${victim} ${Math.round(Math.max(0, ...ms))} ms`

@@ -8,7 +8,6 @@ import type { Evidence } from "./evidence.ts";
 
 const AUDIT_EVERY_MS = 2_000;
 
-/** Reads the invariants during the run, and copies the ledger in the middle of the run. */
 export class Auditor {
   audits = 0;
   readonly breaches: string[] = [];

@@ -36,7 +36,7 @@ export async function runOutage(
 ): Promise<Verdict[]> {
   const server = await stage.startServer();
   await untilWell(server);
-  const client = new RepeatingClient(stage, { urls: [server.base_url] });
+  const client = new RepeatingClient(stage, [server]);
   const port = freePort();
   const keys: string[] = [];
   const secrets: Record<string, string> = {};

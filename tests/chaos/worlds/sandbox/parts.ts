@@ -23,7 +23,6 @@ const ARRIVAL_MS = 10_000;
 const DISPUTED = { amount: 100, currency: "EUR", card: { token: "pm_card_createDispute" } };
 const SANDBOXES = `${SANDBOX}/sandboxes`;
 
-/** A part: its sandbox and its client. */
 export interface Part {
   stage: Stage;
   client: RepeatingClient;
@@ -34,13 +33,11 @@ export interface Part {
   isOver(): boolean;
 }
 
-/** The result of a part: its figures, and its breaches. */
 export interface PartReport {
   says: string;
   breaches: string[];
 }
 
-/** Runs clients that repeat a step until it returns false. */
 export async function untilDone(
   clients: number,
   step: (client: number, i: number) => Promise<boolean>,
@@ -149,7 +146,6 @@ export async function playDisputes({ stage, sandbox, send, isOver }: Part) {
  */
 export async function playDisposables({ stage, client, send, isOver }: Part) {
   const breaches: string[] = [];
-  /** The payments of the sandboxes that are not deleted. */
   const kept = new Map<string, string>();
   const deleted: string[] = [];
   await untilDone(CLIENTS, async (number, i) => {

@@ -14,7 +14,6 @@ export type Sandbox = typeof SANDBOXES[number];
 /** The currencies of the hot accounts: every transfer takes money from one of these balances. */
 const HOT_CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF", "SEK", "USDC", "USDT"] as const;
 
-/** The action of one request. */
 export type Action =
   | {
     do: "create";
@@ -64,7 +63,6 @@ export interface Story {
   groups: Operation[][];
 }
 
-/** The processes that are killed. */
 export const VICTIMS = ["postmaster", "backend", "server", "receiver"] as const;
 type Victim = typeof VICTIMS[number];
 
@@ -75,7 +73,6 @@ export interface PlannedKill {
   which: number;
 }
 
-/** The plan of a run. */
 export interface Plan {
   seed: number;
   stories: Story[];
@@ -84,7 +81,6 @@ export interface Plan {
 }
 
 const MAX_DUPLICATES = 16;
-/** First balance of each hot account. */
 const OPENING_AMOUNT = 20_000;
 
 /** Whether an action only reads. Such a request has no key and no duplicates. */
@@ -92,12 +88,10 @@ export function isRead(action: Action): boolean {
   return ["get", "list", "list_refunds", "balance"].includes(action.do);
 }
 
-/** The idempotency key of an operation. */
 export function keyOf({ seed }: Pick<Plan, "seed">, operation: number): string {
   return `chaos-${seed}-${operation}`;
 }
 
-/** The plan of a seed. */
 export function planOf(seed: number, operations: number, kills: number): Plan {
   const random = randomOf(seed, "plan");
   const stories: Story[] = [];
@@ -173,7 +167,6 @@ function payment(random: Random): Action[][] {
   return groups;
 }
 
-/** Instruments that stories save. */
 const SAVED = [
   ...["card", "token", "card_3ds", "token_3ds", "token_declined_later", "card_refunds_wait"],
   ...["card_captured_later", "card_declined", "sepa_saved", "sepa_returned_later"],

@@ -12,7 +12,6 @@ import type { Action, Plan, Sandbox } from "./plan.ts";
 export function pageFaults({ plan, journal }: Evidence): string[] {
   const operations = operationsOf(plan);
   const breaches: string[] = [];
-  /** Ids of payments in the order of their acknowledgement. */
   const acknowledged: Partial<Record<Sandbox, string[]>> = {};
   /** Number of acknowledged payments before the first request for each list. */
   const known_when_sent = new Map<number, number>();

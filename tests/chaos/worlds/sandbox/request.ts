@@ -4,7 +4,6 @@ import { createdIn, SANDBOX, V1 } from "../../harness/client.ts";
 import { DESTINATIONS, INSTRUMENTS } from "../../../support/model/instruments.ts";
 import type { Action } from "./plan.ts";
 
-/** A request without its key. */
 export interface PlannedRequest {
   method: "GET" | "POST" | "DELETE";
   path: string;
@@ -112,7 +111,6 @@ export function savedIn(body: string): string | null {
   return (error?.payment?.instrument_id ?? instrument_id) || null;
 }
 
-/** The id of no refund. */
 const NO_REFUND = "re_" + "0".repeat(26);
 
 /** Collects the ids that the requests of a story need, from the responses to its earlier ones. */

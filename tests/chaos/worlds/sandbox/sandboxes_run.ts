@@ -13,21 +13,17 @@ import { playClock } from "./clock_part.ts";
 import { playFaults } from "./faults_part.ts";
 import { type Part, playDisposables, playDisputes, playInbox } from "./parts.ts";
 
-/** The time between a recovery and the next kill. */
 const CALM_MS = 1_000;
+const CLIENT = { timeout_ms: 5_000, give_up_ms: 60_000, repeats_429: true };
 const PARTS = [playFaults, playInbox, playClock, playDisputes, playDisposables];
 
-/** Kills this many processes and judges each part. */
 export async function runSandboxes(stage: Stage, kills: number): Promise<Verdict[]> {
   const servers = await stage.startServers();
-  const urls = servers.map(({ base_url }) => base_url);
   let is_over = false;
   const parts: Part[] = [];
   // Before the first kill, because the run does not repeat its own statements.
   for (const { name } of PARTS) {
-    const client = new RepeatingClient(stage, {
-      ...{ urls, timeout_ms: 5_000, give_up_ms: 60_000, repeats_429: true },
-    });
+    const client = new RepeatingClient(stage, servers, CLIENT);
     const sandbox = await stage.makeSandbox(name);
     parts.push({
       ...{ stage, client, sandbox },
@@ -62,7 +58,6 @@ export async function runSandboxes(stage: Stage, kills: number): Promise<Verdict
   }];
 }
 
-/** The servers, the postmaster and one backend in turn. */
 async function killNext(stage: Stage, servers: ApiServer[], i: number): Promise<void> {
   if (i % 2 === 0) await servers[(i / 2) % servers.length]!.restart();
   else if (i % 4 === 1) await killPostgres(stage);

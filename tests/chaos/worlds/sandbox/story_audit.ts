@@ -27,7 +27,6 @@ import type { Action, Operation, Story } from "./plan.ts";
 import { savedIn } from "./request.ts";
 import { pageFaults } from "./read_audit.ts";
 
-/** The state of a payment or transfer in the database. */
 interface StoredStanding {
   id: string;
   status: string;
@@ -41,7 +40,6 @@ interface Money {
   refunded: number;
   refunding: number;
   disputed: number;
-  /** The captures in the ledger. */
   captured: number;
   /** The sum of its movements on the available balance. */
   available: number;
@@ -49,7 +47,6 @@ interface Money {
 
 type Standings = Standing | TransferStanding;
 
-/** A request of a group with its response, and the id in its path. */
 interface Responded {
   action: Action;
   response: Received;
@@ -89,7 +86,6 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
   };
 }
 
-/** The state of every payment and transfer, by id. */
 async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
   const rows = await sql<StoredStanding[]>`
     select p.id, p.status, p.sequence, json_build_object(
@@ -273,7 +269,6 @@ function isExpected(expected: Expected<Standings>, { status, body }: Received): 
       (!("captured" in next) || showsMoney(shown, next)));
 }
 
-/** Whether a payment in a response has the amounts of the model. */
 function showsMoney(shown: Record<string, unknown>, payment: Standing): boolean {
   return shown["amount_captured"] === payment.captured &&
     shown["amount_refunded"] === payment.refunded &&
