@@ -30,7 +30,8 @@ export const CUSTOMER_ROUTES: readonly Route[] = [
       if (!CustomerId.safeParse(customer_id).success) {
         throw invalidParameter(
           "customer",
-          `The id in the path has more than ${MAX_CUSTOMER_ID} characters, which no customer has`,
+          `No customer can have the id in the path: percent-encode 1 to ${MAX_CUSTOMER_ID} ` +
+            'characters of UTF-8, without U+0000, and not "." or ".."',
         );
       }
       return deps.store.eraseCustomer(access, idempotency, { customer_id });

@@ -178,8 +178,7 @@ function checkRequest(
 
   const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
   const named_key = c.req.param("key") ?? "";
-  // PostgreSQL stores no U+0000, so no customer has it.
-  const customer_id = (c.req.param("customer") ?? "").replaceAll("\0", "\uFFFD");
+  const customer_id = c.req.param("customer") === undefined ? "" : customerIn(c.req.path);
   const ids = { id, customer: encodeURIComponent(customer_id) };
   const idempotency = idempotency_key === null
     ? null
@@ -243,6 +242,19 @@ const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
 const UNKNOWN_ID = "unknown";
 /** Contains a space, which no idempotency key contains. */
 const UNKNOWN_KEY = "no key";
+
+/**
+ * Decodes the id of a customer at the end of a path; empty if that is not UTF-8, or has U+0000, which
+ * PostgreSQL does not store. Hono would leave what it cannot decode.
+ */
+function customerIn(path: string): string {
+  try {
+    const id = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+    return id.includes("\0") ? "" : id;
+  } catch {
+    return "";
+  }
+}
 
 /**
  * Runs a handler. If it throws before the database has admitted the key, this function first checks

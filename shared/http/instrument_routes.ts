@@ -1,7 +1,9 @@
 /** The operations of `api-v1-payments` on instruments. */
 
+import { renderError } from "../domain/changes/error_body.ts";
 import { Instrument } from "../schema/instrument.ts";
 import { ListInstrumentsQuery } from "../schema/list.ts";
+import { notActive } from "../store/inactive_instrument.ts";
 import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 import { type Route, route } from "./route.ts";
@@ -39,7 +41,9 @@ export const INSTRUMENT_ROUTES: readonly Route[] = [
     paths: ["/v1/instruments/:id"],
     scope: "instruments:write",
     errors: ["invalid_state"],
-    run: ({ deps, request: { access, idempotency }, id }) =>
-      deps.store.endInstrument(access, idempotency, id),
+    run({ deps, request: { access, context, idempotency }, id }) {
+      const refusal = renderError(notActive("end", { status: "failed" }), context);
+      return deps.store.endInstrument(access, idempotency, id, refusal);
+    },
   }),
 ];

@@ -27,7 +27,7 @@ export interface RouteInput<Body, Query, Deps = Dependencies> {
   id: string;
   /** The idempotency key in the path; a text that is no key if the path has none. */
   named_key: string;
-  /** The merchant's own id of a customer in the path; empty if the path has none. */
+  /** The merchant's own id of a customer in the path; empty if the path has none that can be. */
   customer_id: string;
   body: Body;
   query: Query;

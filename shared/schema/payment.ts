@@ -320,6 +320,20 @@ function wholeMandate(
   }
 }
 
+/** The members that an instrument replaces. */
+const REPLACED = ["card", "iban", "wallet", "mandate", "save"] as const;
+
+/** Refuses a member beside the instrument that replaces it, before any fault within the member. */
+function instrumentAlone(
+  body: Partial<Record<typeof REPLACED[number] | "instrument", unknown>>,
+  { issues }: z.core.$RefinementCtx,
+): void {
+  const name = body.instrument !== undefined && REPLACED.find((name) => body[name] !== undefined);
+  if (!name) return;
+  const message = 'cannot be sent with "instrument", which stands for it: leave one of them out';
+  issues.unshift({ code: "custom", path: [name], message, input: body[name] });
+}
+
 /** The body of a create. It can mix variants A and B field by field. */
 export const CreatePaymentBody = z.object({
   amount: CreatedAmount.optional(),
@@ -362,7 +376,7 @@ export const CreatePaymentBody = z.object({
 }).superRefine(sameAmount).superRefine(requiredAmount).superRefine(wholePerson).superRefine(
   nothingOnlySaves,
 )
-  .superRefine(wholeMandate).describe(
+  .superRefine(wholeMandate).superRefine(instrumentAlone, { when: () => true }).describe(
     "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
       "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. Send " +
       "at most one of `card`, `iban`, `wallet` and `instrument`. Without any of them and without `outcome` the " +

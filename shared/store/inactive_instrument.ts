@@ -6,7 +6,7 @@ import type { Instrument } from "../schema/instrument.ts";
 /** Makes the 409 for an instrument that is pending, failed or ended. */
 export function notActive(
   action: string,
-  { status, ended_reason }: Pick<Instrument, "status" | "ended_reason">,
+  { status, ended_reason }: Pick<Instrument, "status"> & Partial<Instrument>,
 ): ApiError {
   const why = {
     pending: "the payment that saves it has no result yet",

@@ -27,7 +27,7 @@ import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
-import type { InstrumentStatus } from "../schema/instrument.ts";
+import type { InstrumentEndReason } from "../schema/instrument.ts";
 import { notActive } from "./inactive_instrument.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { CostlyWork } from "../jobs/costly_work.ts";
@@ -90,7 +90,8 @@ const RESET = `select * from pay.reset_sandbox(
 const DELETE_BANK_DETAILS =
   "select * from pay.delete_bank_details(p_request => $1::text, p_id => $2::text)";
 
-const END_INSTRUMENT = "select * from pay.end_instrument(p_request => $1::text, p_id => $2::text)";
+const END_INSTRUMENT = `select * from pay.end_instrument(
+  p_request => $1::text, p_id => $2::text, p_refusal => $3::text)`;
 
 const ERASE_CUSTOMER = `select * from pay.erase_customer(
   p_request => $1::text, p_customer_id => $2::text, p_email => $3::text)`;
@@ -254,7 +255,7 @@ export class Store {
     if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
     if (row.outcome === "incomplete") throw tokenRequired();
     if (row.outcome === "undirected") throw destinationRequired(row.detail as string | null);
-    if (row.outcome === "instrument") throw INSTRUMENT_REFUSALS[row.detail as "over"](change);
+    if (row.outcome === "instrument") throw INSTRUMENT_REFUSALS[row.detail as "known"](change);
     if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
     return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
   }
@@ -299,21 +300,23 @@ export class Store {
     return { response: replayed ? responseOf(row) : response, replayed };
   }
 
-  /** Ends an instrument. Throws `invalid_state` for one that was never active. */
+  /**
+   * Ends an instrument. Throws `invalid_state` while the payment that saves it has no result.
+   * @param refusal the stored 409 if that payment was not successful
+   */
   async endInstrument(
     access: Access,
     idempotency: Idempotency | null,
     id: string,
+    refusal: string,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<InstrumentStatus>>(access, END_INSTRUMENT, [
+    const row = await this.#calls.ask<Row<"pending">>(access, END_INSTRUMENT, [
       requestParameter(access, idempotency),
-      id,
+      ...[id, refusal],
     ]);
-    if (row.outcome === "pending" || row.outcome === "failed") {
-      throw notActive("end", { status: row.outcome, ended_reason: null });
-    }
+    if (row.outcome === "pending") throw notActive("end", { status: "pending" });
     if (Number(row.deliveries) > 0) this.#listeners.on_due?.();
-    return respondedBy(row, 200);
+    return { response: responseOf(row), replayed: row.outcome === "replay" };
   }
 
   /**
@@ -384,10 +387,21 @@ function unconfigured(method_kind: MethodKind): ApiError {
   );
 }
 
+/** Makes the 400 for a mandate that has ended. */
+const ended = (why: string) => () =>
+  invalidParameter("mandate.id", `${why}: let the payer sign a new one`);
+
 /** The error of a payment that its instrument does not allow, by the detail of `pay.commit`. */
 const INSTRUMENT_REFUSALS: Readonly<
   Record<
-    "many" | "known" | "kept" | "over" | "iban" | "customer" | "unreadable" | "used" | "idle",
+    | "many"
+    | "known"
+    | "kept"
+    | "iban"
+    | "customer"
+    | "unreadable"
+    | "used"
+    | Exclude<InstrumentEndReason, "removed_at_provider">,
     (change: Change) => ApiError
   >
 > = {
@@ -400,19 +414,18 @@ const INSTRUMENT_REFUSALS: Readonly<
   known: () =>
     invalidParameter(
       "mandate.id",
-      "Payments were collected under this mandate before: let the payer sign a new one, or leave " +
-        "the id out",
+      "An earlier payment has this mandate: let the payer sign a new one, or leave the id out",
     ),
   kept: () =>
     invalidParameter(
       "mandate.sequence",
       'This mandate is kept as an instrument: send "recurring", or use the "instrument"',
     ),
-  over: () =>
-    invalidParameter(
-      "mandate.id",
-      "This mandate is used up or revoked, or its account is closed: let the payer sign a new one",
-    ),
+  deleted: ended("You have ended this mandate"),
+  erased: ended("The customer of this mandate was erased"),
+  revoked: ended("The payer's bank says that there is no such mandate any more"),
+  account_closed: ended("The account of this mandate is closed or blocked"),
+  used_up: ended("The last payment under this mandate was created before"),
   iban: () =>
     invalidParameter(
       "mandate.id",
@@ -432,15 +445,12 @@ const INSTRUMENT_REFUSALS: Readonly<
   used: () =>
     invalidParameter(
       "mandate.sequence",
-      'A payment was collected under this mandate before: send "recurring" or "final"',
+      'An earlier payment has this mandate: send "recurring" or "final"',
     ),
   idle: ({ instruments }: Change) =>
     instruments?.some(({ act }) => act === "use")
       ? notActive("use", { status: "ended", ended_reason: "idle" })
-      : invalidParameter(
-        "mandate.id",
-        "This mandate was not used for 36 months, so it has ended: let the payer sign a new one",
-      ),
+      : ended("This mandate was not used for 36 months, so it has ended")(),
 };
 
 /**

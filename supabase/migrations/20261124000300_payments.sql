@@ -432,6 +432,11 @@ create unique index instruments_mandate
 comment on index pay.instruments_mandate is
   'pay_internal.check_instruments: the instrument of a mandate. Unique: a mandate belongs to one IBAN and one customer.';
 
+create index instruments_failed_mandate on pay.instruments (environment_id, upper(mandate_id))
+  where mandate_id is not null and status = 'failed';
+comment on index pay.instruments_failed_mandate is
+  'pay_internal.check_instruments: the IBAN and the customer of a mandate whose save has failed.';
+
 create index instruments_customer on pay.instruments (customer_id, environment_id, id)
   where customer_id is not null;
 comment on index pay.instruments_customer is 'pay_internal.list_column: lists with customer_id=.';

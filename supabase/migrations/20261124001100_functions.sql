@@ -3564,7 +3564,7 @@ returns text language sql immutable as $$
     when 'instruments' then
       'id object:text status customer:jsonb method_kind method:jsonb usage mandate:jsonb is_kept'
       ' payment_id ended_reason last_used_at livemode:boolean sequence created_at updated_at'
-      ' ended_at'
+      ' ended_at customer_id'
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'
@@ -4292,6 +4292,19 @@ returns integer language sql immutable parallel safe as $$ select 50 $$;
 create or replace function pay_internal.idle_time()
 returns interval language sql immutable parallel safe as $$ select interval '36 months' $$;
 
+create or replace function pay_internal.instrument_at(p_instrument pay.instruments, p_at timestamptz)
+returns pay.instruments language plpgsql immutable as $$
+begin
+  if p_instrument.status = 'active' and p_instrument.idle_at <= p_at then
+    p_instrument.status := 'ended';
+    p_instrument.ended_reason := 'idle';
+    p_instrument.ended_at := p_instrument.idle_at;
+    p_instrument.updated_at := p_instrument.idle_at;
+    p_instrument.sequence := p_instrument.sequence + 1;
+  end if;
+  return p_instrument;
+end $$;
+
 create or replace function pay_internal.instrument_body(p_instrument pay.instruments)
 returns text language sql stable as $$
   select row_to_json(t)::text from (
@@ -4392,6 +4405,11 @@ begin
       select t.* into v_instrument from pay.instruments t
       where t.environment_id = v_row.environment_id and upper(t.mandate_id) = v_row.name
         and t.mandate_id is not null and t.status <> 'failed' for update;
+      if not found then
+        select t.* into v_instrument from pay.instruments t
+        where t.environment_id = v_row.environment_id and upper(t.mandate_id) = v_row.name
+          and t.mandate_id is not null and t.status = 'failed' limit 1;
+      end if;
     elsif v_row.turn = 3 then
       select t.* into v_instrument from pay.instruments t
       where t.environment_id = v_row.environment_id and t.id = v_row.id for update;
@@ -4409,23 +4427,25 @@ begin
           and t.is_kept and t.status in ('pending', 'active')
       ) >= pay_internal.most_kept() then 'many' end
       when 2 then case
-        when v_instrument.status = 'ended' then 'over'
-        when v_instrument.id is not null and v_row.act = 'save' then 'known'
-        when v_instrument.iban <> all (v_row.ibans) then case when exists (
+        when v_instrument.status = 'ended' then v_instrument.ended_reason
+        when v_instrument.iban <> all (v_row.ibans) and exists (
           select from unnest(v_row.ibans) as i (iban)
           where split_part(i.iban, ':', 1) = split_part(v_instrument.iban, ':', 1)
-        ) then 'iban' else 'unreadable' end
+        ) then 'iban'
         when v_instrument.customer_id <> v_row.customer_id then 'customer'
-        when v_instrument.id is not null and v_row.mandate_sequence in ('first', 'one_off')
-          then 'used'
-        when v_instrument.is_kept and v_row.mandate_sequence <> 'recurring' then 'kept'
-        when coalesce(v_instrument.idle_at, v_row.signed_at + pay_internal.idle_time()) < v_row.at
-          then 'idle'
+        when v_instrument.status <> 'failed' then case
+          when v_row.act = 'save' then 'known'
+          when v_instrument.iban <> all (v_row.ibans) then 'unreadable'
+          when v_instrument.is_kept and v_row.mandate_sequence <> 'recurring' then 'kept'
+          when v_row.mandate_sequence in ('first', 'one_off') then 'used'
+          when v_instrument.idle_at <= v_row.at then 'idle'
+        end
+        when v_row.signed_at + pay_internal.idle_time() < v_row.at then 'idle'
       end
       else case
         when v_instrument.id is null or v_instrument.sequence <> v_row.sequence
           or v_instrument.status <> 'active' then 'changed'
-        when v_instrument.idle_at < v_row.at then 'idle'
+        when v_instrument.idle_at <= v_row.at then 'idle'
       end
     end;
     if v_detail is not null then
@@ -4470,7 +4490,8 @@ begin
       test_behaviour text, provider jsonb, payment_id text, is_use boolean, reason text,
       request_id text, idempotency_key text)
     join unnest(p_callers) c on c.n = i.n
-    order by c.environment_id, coalesce(i.id, upper(i.mandate_id)), i.n
+    -- The end of a mandate by its bank comes before the result of the payment that saves it.
+    order by c.environment_id, i.act <> 'end', coalesce(i.id, upper(i.mandate_id)), i.n
   loop
     v_id := coalesce(v_row.id, '');
     if v_row.act in ('save', 'mandate') then
@@ -4610,9 +4631,11 @@ declare
   v_ended pay.instruments;
 begin
   update pay.instruments t
-  set status = 'ended', ended_reason = p_reason, ended_at = p_at, updated_at = p_at,
+  set status = 'ended', ended_at = least(p_at, t.idle_at), updated_at = least(p_at, t.idle_at),
+    ended_reason = case when t.status = 'active' and t.idle_at <= p_at then 'idle' else p_reason end,
     sequence = t.sequence + 1, idle_at = null, touched_at = pay_internal.server_time()
-  where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
+  where t.environment_id = p_caller.environment_id and t.id = p_id and (t.status = 'active'
+    or t.status = 'pending' and p_reason in ('revoked', 'account_closed'))
   returning t.* into v_ended;
   if not found then return 0; end if;
   if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
@@ -4664,7 +4687,7 @@ begin
   return v_rows;
 end $$;
 
-create or replace function pay.end_instrument(p_request text, p_id text)
+create or replace function pay.end_instrument(p_request text, p_id text, p_refusal text)
 returns table (
   outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
@@ -4684,10 +4707,15 @@ begin
     if not found then v_access.outcome := 'not_found'; end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access, v_instrument.id);
-  if v_access.outcome = 'ok' and v_instrument.status in ('pending', 'failed') then
-    v_access.outcome := v_instrument.status;
+  if v_access.outcome = 'ok' and v_instrument.status = 'pending' then
+    v_access.outcome := 'pending';
     perform pay_internal.release_key(p_request, v_access);
+  elsif v_access.outcome = 'ok' and v_instrument.status = 'failed' then
+    v_access.status := 409;
+    v_access.body := p_refusal;
+    perform pay_internal.store_response(p_request, v_access);
   elsif v_access.outcome = 'ok' then
+    v_access.status := 200;
     v_deliveries := pay_internal.end_instrument(
       row(1, v_access.environment_id, v_access.api_key_id, v_access.ahead)::pay_internal.caller,
       p_id, 'deleted', (v_request ->> 'at')::timestamptz, v_request ->> 'request_id',
@@ -4700,7 +4728,7 @@ begin
     v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
     v_access.detail, v_deliveries;
 end $$;
-grant execute on function pay.end_instrument(text, text) to pay_api;
+grant execute on function pay.end_instrument(text, text, text) to pay_api;
 
 create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
 returns boolean language sql stable as $$
@@ -5274,6 +5302,8 @@ returns text language sql immutable as $$
     when p_kind = 'payments' and p_name = 'customer' then $condition$
       case when strpos(t.body, $2 ->> 'customer') > 0
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
+    when p_kind = 'instruments' and p_name = 'status' then $condition$
+      (pay_internal.instrument_at(t, $6)).status = $2 ->> 'status' $condition$
     -- A class of statuses is 4xx.
     when p_kind = 'requests' and p_name = 'status' then $condition$
       (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
@@ -5397,7 +5427,8 @@ begin
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
       when 'events' then 'pay_internal.event_body(t)'
-      when 'instruments' then 'pay_internal.instrument_body(t)'
+      when 'instruments' then
+        'pay_internal.instrument_body(pay_internal.instrument_at(t, $6))'
       else 't.body'
     end
   )
@@ -5543,7 +5574,8 @@ begin
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'instruments' then
-      select pay_internal.instrument_body(t), pay_internal.instrument_detail(t)
+      select pay_internal.instrument_body(pay_internal.instrument_at(t, p_at)),
+        pay_internal.instrument_detail(t)
       into body, detail from pay.instruments t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
@@ -12221,7 +12253,7 @@ join pay.payments p on p.environment_id = t.environment_id and p.id = t.payment_
 where t.is_kept and not case
   when p.status in ('pending', 'requires_action')
     or p.status = 'processing' and not pay_internal.rail_collects(p.method_kind)
-    then t.status = 'pending'
+    then t.status = 'pending' or t.ended_reason in ('revoked', 'account_closed')
   when p.status = 'declined' and not pay_internal.rail_collects(p.method_kind)
     then t.status = 'failed'
   when p.status in ('declined', 'failed', 'cancelled') then t.status <> 'pending'

@@ -17,7 +17,7 @@ returns text language sql immutable as $$
     when 'instruments' then
       'id object:text status customer:jsonb method_kind method:jsonb usage mandate:jsonb is_kept'
       ' payment_id ended_reason last_used_at livemode:boolean sequence created_at updated_at'
-      ' ended_at'
+      ' ended_at customer_id'
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'

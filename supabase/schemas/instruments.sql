@@ -18,6 +18,21 @@ returns integer language sql immutable parallel safe as $$ select 50 $$;
 create or replace function pay_internal.idle_time()
 returns interval language sql immutable parallel safe as $$ select interval '36 months' $$;
 
+-- An instrument at a time: an idle mandate has ended, also before pay_internal.end_idle_instruments
+-- writes it.
+create or replace function pay_internal.instrument_at(p_instrument pay.instruments, p_at timestamptz)
+returns pay.instruments language plpgsql immutable as $$
+begin
+  if p_instrument.status = 'active' and p_instrument.idle_at <= p_at then
+    p_instrument.status := 'ended';
+    p_instrument.ended_reason := 'idle';
+    p_instrument.ended_at := p_instrument.idle_at;
+    p_instrument.updated_at := p_instrument.idle_at;
+    p_instrument.sequence := p_instrument.sequence + 1;
+  end if;
+  return p_instrument;
+end $$;
+
 -- An instrument as JSON text, as responses and events show it.
 create or replace function pay_internal.instrument_body(p_instrument pay.instruments)
 returns text language sql stable as $$
@@ -85,10 +100,10 @@ end $$;
 
 -- Refuses the payments that their instrument does not allow: the outcome is instrument, and detail
 -- is many (the customer has pay_internal.most_kept()), known (the mandate was used before it is
--- saved), kept (it is kept, so its collections are recurring), over (used up or revoked), iban or
--- customer (it belongs to another one), unreadable (the service has not the key of its
--- fingerprint), used (it was used before, and the collection must be the first), or idle. A payment
--- by an instrument that has changed is stale. So is the later of two changes of a list that save
+-- saved), kept (it is kept, so its collections are recurring), the reason of its end, iban or
+-- customer (it belongs to another one, also if its save has failed), unreadable (the service has
+-- not the key of its fingerprint), used (it was used before, and the collection must be the first),
+-- or idle. A payment by an instrument that has changed is stale. So is the later of two changes of a list that save
 -- for one customer or share a mandate, unless both are recurring, from one IBAN and of one customer.
 -- p_instruments  as in pay_internal.document
 create or replace function pay_internal.check_instruments(
@@ -134,6 +149,11 @@ begin
       select t.* into v_instrument from pay.instruments t
       where t.environment_id = v_row.environment_id and upper(t.mandate_id) = v_row.name
         and t.mandate_id is not null and t.status <> 'failed' for update;
+      if not found then
+        select t.* into v_instrument from pay.instruments t
+        where t.environment_id = v_row.environment_id and upper(t.mandate_id) = v_row.name
+          and t.mandate_id is not null and t.status = 'failed' limit 1;
+      end if;
     elsif v_row.turn = 3 then
       select t.* into v_instrument from pay.instruments t
       where t.environment_id = v_row.environment_id and t.id = v_row.id for update;
@@ -151,23 +171,25 @@ begin
           and t.is_kept and t.status in ('pending', 'active')
       ) >= pay_internal.most_kept() then 'many' end
       when 2 then case
-        when v_instrument.status = 'ended' then 'over'
-        when v_instrument.id is not null and v_row.act = 'save' then 'known'
-        when v_instrument.iban <> all (v_row.ibans) then case when exists (
+        when v_instrument.status = 'ended' then v_instrument.ended_reason
+        when v_instrument.iban <> all (v_row.ibans) and exists (
           select from unnest(v_row.ibans) as i (iban)
           where split_part(i.iban, ':', 1) = split_part(v_instrument.iban, ':', 1)
-        ) then 'iban' else 'unreadable' end
+        ) then 'iban'
         when v_instrument.customer_id <> v_row.customer_id then 'customer'
-        when v_instrument.id is not null and v_row.mandate_sequence in ('first', 'one_off')
-          then 'used'
-        when v_instrument.is_kept and v_row.mandate_sequence <> 'recurring' then 'kept'
-        when coalesce(v_instrument.idle_at, v_row.signed_at + pay_internal.idle_time()) < v_row.at
-          then 'idle'
+        when v_instrument.status <> 'failed' then case
+          when v_row.act = 'save' then 'known'
+          when v_instrument.iban <> all (v_row.ibans) then 'unreadable'
+          when v_instrument.is_kept and v_row.mandate_sequence <> 'recurring' then 'kept'
+          when v_row.mandate_sequence in ('first', 'one_off') then 'used'
+          when v_instrument.idle_at <= v_row.at then 'idle'
+        end
+        when v_row.signed_at + pay_internal.idle_time() < v_row.at then 'idle'
       end
       else case
         when v_instrument.id is null or v_instrument.sequence <> v_row.sequence
           or v_instrument.status <> 'active' then 'changed'
-        when v_instrument.idle_at < v_row.at then 'idle'
+        when v_instrument.idle_at <= v_row.at then 'idle'
       end
     end;
     if v_detail is not null then
@@ -215,7 +237,8 @@ begin
       test_behaviour text, provider jsonb, payment_id text, is_use boolean, reason text,
       request_id text, idempotency_key text)
     join unnest(p_callers) c on c.n = i.n
-    order by c.environment_id, coalesce(i.id, upper(i.mandate_id)), i.n
+    -- The end of a mandate by its bank comes before the result of the payment that saves it.
+    order by c.environment_id, i.act <> 'end', coalesce(i.id, upper(i.mandate_id)), i.n
   loop
     v_id := coalesce(v_row.id, '');
     if v_row.act in ('save', 'mandate') then
@@ -357,8 +380,8 @@ returns void language sql volatile as $$
   delete from pay.bank_details d where d.environment_id = p_environment_id and d.owner_id = p_id
 $$;
 
--- Ends an instrument that is active. The worker removes a card at its provider. Returns the number
--- of deliveries of its event.
+-- Ends an instrument that is active, or pending if its bank ends it. One that was idle before has
+-- ended so. The worker removes a card at its provider. Returns the number of deliveries of its event.
 create or replace function pay_internal.end_instrument(
   p_caller pay_internal.caller, p_id text, p_reason text, p_at timestamptz,
   p_request_id text default null, p_idempotency_key text default null
@@ -367,9 +390,11 @@ declare
   v_ended pay.instruments;
 begin
   update pay.instruments t
-  set status = 'ended', ended_reason = p_reason, ended_at = p_at, updated_at = p_at,
+  set status = 'ended', ended_at = least(p_at, t.idle_at), updated_at = least(p_at, t.idle_at),
+    ended_reason = case when t.status = 'active' and t.idle_at <= p_at then 'idle' else p_reason end,
     sequence = t.sequence + 1, idle_at = null, touched_at = pay_internal.server_time()
-  where t.environment_id = p_caller.environment_id and t.id = p_id and t.status = 'active'
+  where t.environment_id = p_caller.environment_id and t.id = p_id and (t.status = 'active'
+    or t.status = 'pending' and p_reason in ('revoked', 'account_closed'))
   returning t.* into v_ended;
   if not found then return 0; end if;
   if v_ended.provider ? 'token' and p_reason <> 'removed_at_provider' then
@@ -426,12 +451,13 @@ end $$;
 
 -- Ends an instrument by a request.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
+-- p_refusal  the 409 to return and to store if its payment was not successful
 -- Outcomes: those of admission.sql, and
---           ok (body: the instrument)
+--           ok (status; body: the instrument, or p_refusal)
 --           not_found
---           pending or failed (it was never active)
+--           pending (its payment has no result)
 -- deliveries: the number of deliveries that its event made due.
-create or replace function pay.end_instrument(p_request text, p_id text)
+create or replace function pay.end_instrument(p_request text, p_id text, p_refusal text)
 returns table (
   outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
@@ -451,10 +477,15 @@ begin
     if not found then v_access.outcome := 'not_found'; end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access, v_instrument.id);
-  if v_access.outcome = 'ok' and v_instrument.status in ('pending', 'failed') then
-    v_access.outcome := v_instrument.status;
+  if v_access.outcome = 'ok' and v_instrument.status = 'pending' then
+    v_access.outcome := 'pending';
     perform pay_internal.release_key(p_request, v_access);
+  elsif v_access.outcome = 'ok' and v_instrument.status = 'failed' then
+    v_access.status := 409;
+    v_access.body := p_refusal;
+    perform pay_internal.store_response(p_request, v_access);
   elsif v_access.outcome = 'ok' then
+    v_access.status := 200;
     v_deliveries := pay_internal.end_instrument(
       row(1, v_access.environment_id, v_access.api_key_id, v_access.ahead)::pay_internal.caller,
       p_id, 'deleted', (v_request ->> 'at')::timestamptz, v_request ->> 'request_id',
@@ -467,7 +498,7 @@ begin
     v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
     v_access.detail, v_deliveries;
 end $$;
-grant execute on function pay.end_instrument(text, text) to pay_api;
+grant execute on function pay.end_instrument(text, text, text) to pay_api;
 
 -- Whether the payer's bank can still return a payment that was collected under a mandate of the
 -- environment: for 13 months after its due date, which is within a month after the create.

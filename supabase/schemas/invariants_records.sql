@@ -413,7 +413,7 @@ join pay.payments p on p.environment_id = t.environment_id and p.id = t.payment_
 where t.is_kept and not case
   when p.status in ('pending', 'requires_action')
     or p.status = 'processing' and not pay_internal.rail_collects(p.method_kind)
-    then t.status = 'pending'
+    then t.status = 'pending' or t.ended_reason in ('revoked', 'account_closed')
   when p.status = 'declined' and not pay_internal.rail_collects(p.method_kind)
     then t.status = 'failed'
   when p.status in ('declined', 'failed', 'cancelled') then t.status <> 'pending'

@@ -79,6 +79,8 @@ returns text language sql immutable as $$
     when p_kind = 'payments' and p_name = 'customer' then $condition$
       case when strpos(t.body, $2 ->> 'customer') > 0
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
+    when p_kind = 'instruments' and p_name = 'status' then $condition$
+      (pay_internal.instrument_at(t, $6)).status = $2 ->> 'status' $condition$
     -- A class of statuses is 4xx.
     when p_kind = 'requests' and p_name = 'status' then $condition$
       (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
@@ -219,7 +221,8 @@ begin
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
       when 'events' then 'pay_internal.event_body(t)'
-      when 'instruments' then 'pay_internal.instrument_body(t)'
+      when 'instruments' then
+        'pay_internal.instrument_body(pay_internal.instrument_at(t, $6))'
       else 't.body'
     end
   )

@@ -30,7 +30,8 @@ begin
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'instruments' then
-      select pay_internal.instrument_body(t), pay_internal.instrument_detail(t)
+      select pay_internal.instrument_body(pay_internal.instrument_at(t, p_at)),
+        pay_internal.instrument_detail(t)
       into body, detail from pay.instruments t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then

@@ -204,7 +204,7 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
     assert.equal(body.data[0].data.object.customer?.email ?? null, null);
   });
   await t.step("zeros for a second time and for an unknown person", async () => {
-    for (const path of [PATH, `${CUSTOMERS}/nobody%00`, `${CUSTOMERS}?email=no%40example.com`]) {
+    for (const path of [PATH, `${CUSTOMERS}/nobody`, `${CUSTOMERS}?email=no%40example.com`]) {
       const { payments, instruments, has_more } = await made(call("DELETE", path));
       assert.deepEqual([payments, instruments, has_more], [0, 0, false], path);
     }
@@ -264,8 +264,10 @@ serviceCase("DELETE /v1/customers?email=", async (t, service) => {
     assert.ok(refused.body.error.message.includes(open.id));
   });
   await t.step("400 for an id that no customer has", async () => {
-    const long = await call("DELETE", `${CUSTOMERS}/${"u".repeat(65)}`);
-    assertRefused(long, 400, "invalid_parameter", "customer");
+    for (const id of ["u".repeat(65), "%E0%A4%A", "u%2", "u%00"]) {
+      const refused = await call("DELETE", `${CUSTOMERS}/${id}`);
+      assertRefused(refused, 400, "invalid_parameter", "customer");
+    }
     for (const id of [".", ".."]) {
       const refused = await pay({ customer: { ...ADA, id } });
       assertRefused(refused, 400, "invalid_parameter", "customer.id");

@@ -120,6 +120,8 @@ serviceCase("what cannot be saved or used", async (t, service) => {
     ["off_session of on_session", present, {}, "off_session"],
     ["with a return_url", id, BACK, "off_session"],
     ["with a card", id, token("visa"), "card"],
+    ["with an incomplete card", id, { card: { number: "4242" } }, "card"],
+    ["with an incomplete mandate", id, { mandate: { sequence: "first" } }, "mandate"],
     ["with another kind", id, { method_kind: "sepa" }, "method_kind"],
     ["with another capability", id, { capability: "sepa_payment" }, "capability"],
     ["of another customer", id, { customer: { id: "u2", email: "a@b.example" } }, "customer.id"],
@@ -190,6 +192,19 @@ serviceCase("the end of an instrument, and lists", async (t, service) => {
     const again = await use(service, id, {}, { idempotency_key: "late" });
     assert.deepEqual([again.text, again.headers.get("Idempotent-Replayed")], [used.text, "true"]);
   });
+  await t.step("one that has failed: 409, which is stored", async () => {
+    const { body: { error } } = await service.pay({
+      ...token("visa"),
+      ...U,
+      ...SAVE,
+      outcome: "declined",
+    });
+    const options = { idempotency_key: "failed" };
+    const { body, text } = await end(error.payment.instrument_id, options);
+    assert.equal(body.error.current_status, "failed");
+    const again = await end(error.payment.instrument_id, options);
+    assert.deepEqual([again.text, again.headers.get("Idempotent-Replayed")], [text, "true"]);
+  });
   await t.step("an unknown one", async () => {
     assert.equal((await end(`ins_${"0".repeat(26)}`)).status, 404);
     assert.equal((await end(id, { key: service.other.text })).status, 404);
@@ -207,8 +222,28 @@ serviceCase("the end of an instrument, and lists", async (t, service) => {
     const payments = await service.call("GET", `/api-v1-payments/v1/payments?instrument_id=${id}`);
     assert.equal(payments.body.data.length, 1);
   });
+  await t.step("an idle one, also before a job writes it", async () => {
+    const { instrument_id } = await save(service, { iban: IBANS.good, ...SIGNED });
+    await service.sql`update pay.instruments
+      set idle_at = date_trunc('second', now()) where id = ${instrument_id}`;
+    const shown = await read(service, instrument_id);
+    assert.deepEqual([shown.status, shown.ended_reason, shown.sequence], ["ended", "idle", 2]);
+    const active = await service.call("GET", `${INSTRUMENTS}?customer_id=u1&status=active`);
+    assert.deepEqual(active.body.data.map((item: Body) => item["id"]), [second]);
+    assert.deepEqual((await use(service, instrument_id)).body.error.current_status, "ended");
+    assert.deepEqual((await end(instrument_id)).body, shown);
+    const [event] = await endedEvents(service, instrument_id);
+    assert.deepEqual([event.data.object, event.created_at], [shown, shown.ended_at]);
+  });
   await assertSilent(service.sql);
 });
+
+/** [how the payment that saves a mandate ends before it is taken; the instrument then] */
+const UNSAVED: [body: Body, status: string][] = [
+  [{ to: "cancelled" }, "failed"],
+  [{ to: "failed", return_code: "AM04" }, "failed"],
+  [{ to: "failed", return_code: "MD01" }, "ended"],
+];
 
 serviceCase("a saved mandate", async (t, service) => {
   const collected = { iban: IBANS.good, ...SIGNED };
@@ -229,6 +264,19 @@ serviceCase("a saved mandate", async (t, service) => {
     const path = `/api-v1-payments/v1/payments/${body.id}`;
     assert.equal((await service.call("GET", path)).body.status, "completed");
   });
+  for (const [number, [body, status]] of UNSAVED.entries()) {
+    await t.step(`${Object.values(body)} before it is taken: ${status}, of its IBAN`, async () => {
+      const mandate = { id: `unsaved ${number}`, signed_at: "2026-01-31" };
+      const waiting = { iban: IBANS.good, mandate, settlement: "manual" };
+      const { id, instrument_id } = await save(service, waiting);
+      assert.equal((await read(service, instrument_id)).status, "pending");
+      await service.call("POST", `${SANDBOX}/payments/${id}/advance`, { body });
+      assert.equal((await read(service, instrument_id)).status, status);
+      const again = (iban: string) => service.make({ ...U, ...SAVE, iban, mandate });
+      assertRefused(await again(IBANS.other), 400, "invalid_parameter", "mandate.id");
+      assert.equal((await again(IBANS.good)).status, status === "ended" ? 400 : 201);
+    });
+  }
   await t.step("a mandate whose IBAN comes with each payment", async () => {
     const one_off = { id: "once", signed_at: "2026-01-31", sequence: "one_off" };
     const { body } = await service.pay({ iban: IBANS.good, mandate: one_off });

@@ -71,6 +71,13 @@ const MISTAKES = [
   [[], ["payments", "get", "pay_1", "pay_2"], 2, "invalid_arguments", /argument "pay_2"/],
   [[], ["payments", "refund", "pay_1", "--amount", "0"], 2, "invalid_arguments", /--amount must/],
   [[], ["events", "list", "--limit", "101"], 2, "invalid_arguments", /--limit .* from 1 to 100/],
+  [
+    [],
+    ["trigger", "instrument.ended"],
+    2,
+    "invalid_arguments",
+    /cannot be triggered: "instruments /,
+  ],
   [[], ["trigger", "payment.paid"], 2, "invalid_arguments", /is no event type: payment\.created, /],
   [
     ["PAYMENTS_API_KEY", "PAYMENTS_BASE_URL"],

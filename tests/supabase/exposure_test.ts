@@ -188,7 +188,9 @@ async function assertWire({ as, admin }: ExposedProject, { wire, ada, others }: 
     const columns = await admin`select attname as name, format_type(atttypid, null) as type
       from pg_attribute where attrelid = ${`payments.${view}`}::regclass and attnum > 0
       order by attnum`;
-    assert.deepEqual(columns.map(({ name }) => name), Object.keys(MEMBERS[view].shape));
+    const more = view === "instruments" ? { customer_id: wire[view].customer.id } : {};
+    const names = Object.keys({ ...MEMBERS[view].shape, ...more });
+    assert.deepEqual(columns.map(({ name }) => name), names);
     const [row] = await as(
       "service_role",
       null,
@@ -199,7 +201,7 @@ async function assertWire({ as, admin }: ExposedProject, { wire, ada, others }: 
       if (type !== "timestamp with time zone" || row.row[name] === null) continue;
       row.row[name] = new Date(row.row[name]).toISOString();
     }
-    assert.deepEqual(row.row, wire[view]);
+    assert.deepEqual(row.row, { ...wire[view], ...more });
   }
   const all = await as("service_role", null, "select id from payments.payments");
   assert.deepEqual(idsOf(all), [...ada, ...others].sort());
@@ -216,7 +218,7 @@ async function assertOwn({ as }: ExposedProject, { wire, ada, others, instrument
   assert.deepEqual(idsOf(await read(ADA, "id from payments.refunds")), [wire.refunds.id]);
   assert.deepEqual(idsOf(await read(ADA, "id from payments.disputes")), [wire.disputes.id]);
   assert.deepEqual(idsOf(await read(ADA, "id from payments.instruments")), instruments);
-  const of_bob = await read(BOB, "customer ->> 'id' as customer_id from payments.instruments");
+  const of_bob = await read(BOB, "customer_id from payments.instruments");
   assert.deepEqual(of_bob, [{ customer_id: BOB }]);
   assert.equal((await read(BOB, "id from payments.payments")).length, 1);
   assert.equal((await read(BOB, "id from payments.refunds")).length, 1);

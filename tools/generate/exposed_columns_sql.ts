@@ -9,6 +9,7 @@ import { Instrument } from "../../shared/schema/instrument.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
+import { CustomerId } from "../../shared/schema/values.ts";
 import { wrapped } from "./wrapped.ts";
 
 /** Columns of a line of SQL. */
@@ -26,8 +27,9 @@ const VIEWS: readonly [kind: string, resource: z.ZodObject, columns: string, own
   ],
   [
     "instruments",
-    Instrument,
-    "id status method_kind usage is_kept payment_id ended_reason last_used_at sequence created_at " +
+    // A filter of the merchant's own queries.
+    Instrument.extend({ customer_id: CustomerId.nullable() }),
+    "id status customer_id method_kind usage is_kept payment_id ended_reason last_used_at sequence created_at " +
     "updated_at ended_at",
     "",
   ],

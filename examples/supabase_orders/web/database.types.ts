@@ -27,6 +27,7 @@ export type Database = {
         Row: {
           "created_at": string | null;
           "customer": Json | null;
+          "customer_id": string | null;
           "ended_at": string | null;
           "ended_reason": string | null;
           "id": string | null;

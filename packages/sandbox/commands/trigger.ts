@@ -72,7 +72,12 @@ export const TRIGGER: Command = {
     const event = onlyArgument(args, "The event is missing: payment.completed") as EventType;
     const payment_id = textOf(values, "payment");
     if (payment_id === undefined && !TRIGGER_TYPES.includes(event)) {
-      throw new UsageError(`"${event}" is no event type: ${TRIGGER_TYPES.join(", ")}`);
+      throw new UsageError(
+        event.startsWith("instrument.")
+          ? `"${event}" cannot be triggered: "instruments end ID" makes instrument.ended, and the ` +
+            "network of a live card instrument.updated"
+          : `"${event}" is no event type: ${TRIGGER_TYPES.join(", ")}`,
+      );
     }
     const client = openClient(values, surroundings);
     const endpoint_id = textOf(values, "endpoint") ??

@@ -46,9 +46,6 @@ export async function readStoredInstrument(
   return { ...more, shown, details: sealed === null ? null : await openDetails(text, vault) };
 }
 
-/** The members in whose place a payment names its instrument. */
-const REPLACED = ["card", "iban", "wallet", "mandate", "save"] as const;
-
 /**
  * Returns the instrument of a create that uses a saved one. Throws `invalid_parameter` for members
  * that do not agree with it, and `invalid_state` if it is not active.
@@ -74,13 +71,6 @@ export function useInstrument(
 }
 
 function checkUse(body: CreatePaymentBody, shown: Instrument): void {
-  const replaced = REPLACED.find((name) => body[name] !== undefined);
-  if (replaced !== undefined) {
-    throw invalidParameter(
-      replaced,
-      `"${replaced}" cannot be sent with "instrument", which stands for it: leave one of them out`,
-    );
-  }
   const { method_kind, capability, off_session, return_url } = body;
   if (method_kind !== undefined && method_kind !== shown.method_kind) {
     throw otherKind("method_kind", method_kind, shown.method_kind);
