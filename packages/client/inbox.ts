@@ -4,7 +4,7 @@
  */
 
 import { checkedObject, checkedOptions } from "./checked_object.ts";
-import { READ_OPTIONS, type ReadOptions } from "./request_options.ts";
+import { READ_OPTIONS, type ReadOptions, timeoutOfWait } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { InboxDelivery, InboxPage } from "./resources.ts";
 
@@ -23,8 +23,6 @@ export interface ReadInboxParams {
 
 /** `wait` of an iteration: the longest that the API allows. */
 const ITERATION_WAIT_S = 20;
-/** Time for the response itself, after the wait. */
-const RESPONSE_MS = 30_000;
 
 /**
  * An inbox. The client sends the first request when you await or iterate it. An iteration does not
@@ -56,7 +54,7 @@ export class Inbox implements PromiseLike<InboxPage>, AsyncIterable<InboxDeliver
     this.#read = (query) =>
       transport.send({ method: "GET", path, query }, {
         ...options,
-        timeoutMs: options.timeoutMs ?? (query.wait ?? 0) * 1000 + RESPONSE_MS,
+        timeoutMs: options.timeoutMs ?? timeoutOfWait(query.wait),
       });
   }
 

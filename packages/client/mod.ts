@@ -36,7 +36,7 @@ export type {
   WebhookEndpoints,
 } from "./webhooks.ts";
 export type { ApiKeys } from "./api_keys.ts";
-export type { Sandbox } from "./sandbox.ts";
+export type { ReadChangesParams, Sandbox } from "./sandbox.ts";
 export type { Sandboxes } from "./sandboxes.ts";
 export type { IdempotencyKeys } from "./requests.ts";
 export {

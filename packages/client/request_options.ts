@@ -50,6 +50,14 @@ export type SandboxFault = Exclude<RequestFault, "delay"> | { delay_ms: number }
 /** Options of a call that changes nothing. */
 export type ReadOptions = Omit<RequestOptions, "idempotencyKey">;
 
+/** Time in milliseconds for the response itself, after a wait at the server. */
+const RESPONSE_MS = 30_000;
+
+/** Returns the timeout of a read that waits at the server for some seconds. */
+export function timeoutOfWait(wait = 0): number {
+  return wait * 1000 + RESPONSE_MS;
+}
+
 /** Returns the number, or throws a `TypeError` if it is not a count. */
 export function checkedRetries(maxRetries: number): number {
   if (Number.isInteger(maxRetries) && maxRetries >= 0) return maxRetries;

@@ -859,6 +859,15 @@ export interface InboxPage {
   next_cursor: string;
 }
 
+/** Whether anything in a sandbox has changed. */
+export interface Changes {
+  object: "changes";
+  /** True if something has changed after the cursor, or if the request had none. */
+  changed: boolean;
+  /** The value of `after` for the next read. */
+  next_cursor: string;
+}
+
 /** One HTTP attempt of a delivery. */
 export interface DeliveryAttempt {
   /** Number of the attempt, from 1. */

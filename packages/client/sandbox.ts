@@ -2,15 +2,17 @@
  * The sandbox function, which puts payments into any state (contract §7). It takes test keys only.
  */
 
+import { checkedObject } from "./checked_object.ts";
 import { ApiError } from "./errors.ts";
 import { type List, listOf } from "./list.ts";
-import type { ReadOptions, RequestOptions } from "./request_options.ts";
+import { type ReadOptions, type RequestOptions, timeoutOfWait } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
   AdvanceInput,
   AdvanceRefundInput,
   AdvanceTransferInput,
   AuthenticateInput,
+  Changes,
   Clock,
   ClockAdvance,
   CreateFaultInput,
@@ -32,6 +34,14 @@ import type {
 
 const SANDBOX = "/api-v1-sandbox";
 const FAULTS = `${SANDBOX}/faults`;
+
+/** `GET /changes` of the sandbox function */
+export interface ReadChangesParams {
+  /** `next_cursor` of an earlier read. Without it, the response comes at once. */
+  after?: string | undefined;
+  /** Seconds to wait for a change, 0 to 20. By default 0. */
+  wait?: number | undefined;
+}
 
 /** Operations of the sandbox. A failed one throws a `PaymentsError`. */
 export class Sandbox {
@@ -111,6 +121,18 @@ export class Sandbox {
   transcript(options?: ReadOptions): Promise<string> {
     const path = [`${SANDBOX}/transcript`];
     return this.#transport.send({ method: "GET", path, isText: true }, options);
+  }
+
+  /**
+   * Tells whether anything in the sandbox has changed after a cursor, and can wait for that. For
+   * pages that show a sandbox: read again when `changed` is true.
+   */
+  changes(params: ReadChangesParams = {}, options: ReadOptions = {}): Promise<Changes> {
+    const query = checkedObject("params", params);
+    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/changes`], query }, {
+      ...options,
+      timeoutMs: options.timeoutMs ?? timeoutOfWait(query.wait),
+    });
   }
 
   /** Retrieves the clock of the sandbox. */

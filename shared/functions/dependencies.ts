@@ -22,6 +22,7 @@ import { createSandboxProvider } from "../sandbox/sandbox_provider.ts";
 import { createSandboxMoves } from "../sandbox/sandbox_moves.ts";
 import { Operations } from "../domain/operations/operations.ts";
 import { createSandboxes } from "../sandbox/disposable_sandboxes.ts";
+import { SandboxChanges } from "../sandbox/sandbox_changes.ts";
 import { createSandboxClock } from "../sandbox/sandbox_clock.ts";
 import { createWebhooks } from "../domain/webhooks/webhooks.ts";
 import { ApiKeyStore } from "../store/api_key_store.ts";
@@ -157,6 +158,12 @@ export function createDependencies(settings: Settings): OpenDependencies {
         Promise.all([provider_worker.idle(longest_ms), webhooks?.dispatcher.idle(longest_ms)]),
       ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
     }),
+    changes: new SandboxChanges(
+      database,
+      calls,
+      places,
+      (error) => log(failedPoll("reads of changes", clock(), error)),
+    ),
     faults,
     known_settings,
     seeded_store: new SeededStore(calls, places),
@@ -188,6 +195,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     log,
     request_log,
     async close() {
+      sandbox.changes.close();
       await Promise.all([webhooks?.close(), provider_worker.stop(), request_log.close()]);
       await Promise.all([database.close(), reads.close()]);
     },

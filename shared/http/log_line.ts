@@ -78,7 +78,7 @@ const REQUEST = '"request":{"id":"';
  * or of a failed check of the books.
  */
 export function failedPoll(
-  route: "dispatcher" | "provider worker" | "check of the books",
+  route: "dispatcher" | "provider worker" | "reads of changes" | "check of the books",
   at_ms: number,
   error: unknown,
 ): LogLine {

@@ -47,7 +47,7 @@ export const listRequests: Route = route({
   summary: "List requests",
   description:
     "The log of the sandbox's requests, newest first: the last 1 000 of at most 30 days. Reads " +
-    "of this list and of inboxes are not in it. It shows no headers but `Idempotency-Key`.",
+    "of this list, of inboxes and of changes are not in it. It shows no headers but `Idempotency-Key`.",
   paths: ["/requests", "/v1/requests"],
   scope: "sandbox:write",
   test_only: true,

@@ -37,8 +37,19 @@ const WITH_KEY: PlaceBounds = {
 };
 
 /**
+ * Requests with a key that wait for the end of a delay, for deliveries of an inbox or for changes,
+ * or get a transcript.
+ */
+const LONG_WAITS: PlaceBounds = {
+  of_owner: 128,
+  in_all: 256,
+  reserved: { slots: 64, few: 8 },
+  refusal: `Too many requests of this account wait at the same time: ${FEWER}`,
+};
+
+/**
  * The places of each kind. Together they are fewer than the connections, so new ones are always
- * accepted. `long_waits` are a part of those with a key.
+ * accepted. `long_waits` are a part of those with a key, and `page_waits` of them.
  */
 export const PLACE_BOUNDS = {
   /** Checks of keys that the isolate does not know: a statement each, which they share. */
@@ -58,15 +69,13 @@ export const PLACE_BOUNDS = {
   sandboxes: WITH_KEY,
   /** Apart from the others, so that no sandbox holds up money. */
   live: WITH_KEY,
-  /**
-   * Requests with a key that wait for the end of a delay, or for deliveries of an inbox, or get a
-   * transcript.
-   */
-  long_waits: {
-    of_owner: 128,
-    in_all: 256,
-    reserved: { slots: 64, few: 8 },
-    refusal: `Too many requests of this account wait at the same time: ${FEWER}`,
+  long_waits: LONG_WAITS,
+  /** Half of them for requests that wait for changes, so that open pages leave room to programs. */
+  page_waits: {
+    of_owner: LONG_WAITS.of_owner / 2,
+    in_all: LONG_WAITS.in_all / 2,
+    reserved: { slots: 32, few: 8 },
+    refusal: `Too many requests of this account wait for changes: ${FEWER}`,
   },
 } satisfies Record<string, PlaceBounds>;
 

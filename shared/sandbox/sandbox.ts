@@ -6,6 +6,7 @@ import type { Challenges } from "./challenges.ts";
 import type { Sandboxes } from "./disposable_sandboxes.ts";
 import type { FaultStore } from "./fault_store.ts";
 import type { KnownSettings } from "./known_settings.ts";
+import type { SandboxChanges } from "./sandbox_changes.ts";
 import type { SandboxClock } from "./sandbox_clock.ts";
 import type { SandboxMoves } from "./sandbox_moves.ts";
 import type { SeededStore } from "./seeded_store.ts";
@@ -17,6 +18,7 @@ export interface Sandbox {
   challenges: Challenges;
   disposable: Sandboxes;
   clock: SandboxClock;
+  changes: SandboxChanges;
   /** The declared faults. */
   faults: FaultStore;
   /** The settings by key. */

@@ -4,6 +4,7 @@
  */
 
 import { createPayment } from "../http/create_payment.ts";
+import { Changes, ReadChangesQuery } from "../schema/changes.ts";
 import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
 import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
@@ -104,6 +105,24 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       const { begin, rest } = await deps.sandbox.seeded_store.transcript(access);
       return { response: { status: 200, body: begin }, replayed: false, rest };
     },
+  }),
+  sandboxRoute({
+    ...SANDBOX_ROUTE,
+    id: "readChanges",
+    method: "GET",
+    summary: "Wait for changes",
+    description:
+      "Tells a page whether it has to read again: anything in the sandbox that it shows has " +
+      "changed after the cursor, such as a status, a delivery, a fault, the clock or the log of " +
+      "requests. Reading it is no part of a seeded run and is not in the log.",
+    paths: ["/changes", "/v1/changes"],
+    query: ReadChangesQuery,
+    response: Changes,
+    unlogged: true,
+    run: async ({ deps, request: { access }, query, signal }) => ({
+      status: 200,
+      body: JSON.stringify(await deps.sandbox.changes.read(access, query, signal)),
+    }),
   }),
   sandboxRoute({
     ...SANDBOX_ROUTE,

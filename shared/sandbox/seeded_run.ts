@@ -42,15 +42,15 @@ export async function storeTranscript(
   }
 }
 
-/** The path of a transcript, which does not change with each look at it. */
-const TRANSCRIPT = /\/transcript$/;
+/** The paths of reads that are no part of a run, and so cannot change it. */
+const LOOKS = /\/(?:transcript|changes)$/;
 
 /**
  * Reports whether a request is a part of the run. A read for a web page is none: the run is the
  * same whether somebody looks at it or not.
  */
 function isOfRun({ method, path, raw: { headers } }: Context<Env>["req"]): boolean {
-  return !TRANSCRIPT.test(path) && !(method === "GET" && isFromPage(headers));
+  return !LOOKS.test(path) && !(method === "GET" && isFromPage(headers));
 }
 
 /** Numbers a request of a seeded sandbox. */

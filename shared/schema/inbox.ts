@@ -4,13 +4,10 @@ import * as z from "zod";
 import { Limit } from "./list.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Time } from "./values.ts";
+import { waitFor } from "./wait.ts";
 
-/** Longest time in seconds that a read of an inbox waits for deliveries (contract §4). */
-const MAX_INBOX_WAIT_S = 20;
 /** The form of a cursor: the endpoint, and a position in its inbox. */
 export const INBOX_CURSOR = /^inb_([0-9a-z]{26})_(\d{1,15})$/;
-
-const WAIT_WORDS = `a whole number of seconds from 0 to ${MAX_INBOX_WAIT_S}`;
 
 /** The query of `GET /v1/webhook_endpoints/{id}/inbox`. */
 export const ReadInboxQuery = z.object({
@@ -21,14 +18,7 @@ export const ReadInboxQuery = z.object({
     ),
     'the "next_cursor" of an earlier response, which begins with "inb_"',
   ),
-  wait: mustBe(
-    z.string().regex(/^\d{1,2}$/)
-      .transform(Number)
-      .refine((wait) => wait <= MAX_INBOX_WAIT_S, { error: `must be ${WAIT_WORDS}` })
-      .default(0)
-      .describe("Seconds to wait for a delivery if the inbox has none"),
-    WAIT_WORDS,
-  ),
+  wait: waitFor("a delivery if the inbox has none"),
   limit: Limit,
 });
 export type ReadInboxQuery = z.infer<typeof ReadInboxQuery>;

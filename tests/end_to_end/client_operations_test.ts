@@ -91,6 +91,7 @@ const CALLS: Readonly<
   getFault: (c, { id }) => c.sandbox.retrieveFault(id),
   deleteFault: (c, { id }) => c.sandbox.deleteFault(id),
   resetSandbox: (c) => c.sandbox.reset(),
+  readChanges: (c) => c.sandbox.changes(),
   getClock: (c) => c.sandbox.clock(),
   setClock: (c, { input }) => c.sandbox.setClock(input),
   createSandbox: (c, { input }) => c.sandboxes.create(input),

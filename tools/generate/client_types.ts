@@ -11,6 +11,7 @@ import * as keys from "../../shared/schema/api_key.ts";
 import * as bank from "../../shared/schema/bank_account.ts";
 import { DeletedBankDetails } from "../../shared/schema/bank_details.ts";
 import { ErasedCustomer } from "../../shared/schema/customer.ts";
+import * as changes from "../../shared/schema/changes.ts";
 import * as clock from "../../shared/schema/clock.ts";
 import * as dispute from "../../shared/schema/dispute.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
@@ -208,6 +209,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["Recovery", inbox.Recovery],
   ["InboxDelivery", inbox.InboxDelivery],
   ["InboxPage", inbox.Inbox],
+  ["Changes", changes.Changes],
   ["DeliveryAttempt", webhook.DeliveryAttempt],
   ["DeliveryExchange", webhook.DeliveryExchange],
   ["WebhookDelivery", webhook.WebhookDelivery],

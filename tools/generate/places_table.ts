@@ -5,16 +5,17 @@ import { COSTLY_READS, LARGE_BODIES, PLACE_BOUNDS } from "../../shared/jobs/plac
 
 /** Returns the table in Markdown. */
 export function renderPlacesTable(): string {
-  const { sandboxes, live, long_waits, key_checks, keyless } = PLACE_BOUNDS;
+  const { sandboxes, live, long_waits, page_waits, key_checks, keyless } = PLACE_BOUNDS;
   const rows: [request: string, owner: string, of_one: number, in_all: number | "–"][] = [
     ["with a test key", "account", sandboxes.of_owner, sandboxes.in_all],
     ["with a live key", "account", live.of_owner, live.in_all],
     [
-      "of these: waits for the end of a `delay` ([faults](#faults)) or for deliveries of an inbox, or gets a transcript, until its end",
+      "of these: waits for the end of a `delay` ([faults](#faults)) for deliveries of an inbox or for [changes](#changes), or gets a transcript, until its end",
       "account",
       long_waits.of_owner,
       long_waits.in_all,
     ],
+    ["of these: waits for changes", "account", page_waits.of_owner, page_waits.in_all],
     [
       "of these: waits for a list of a costly filter",
       "account",

@@ -14,15 +14,15 @@ import {
   type ReadInboxQuery,
 } from "../../schema/inbox.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
-import type { InboxPage, InboxStore } from "../../store/inbox_store.ts";
+import { WaitingReaders } from "../../jobs/waiting_readers.ts";
+import type { InboxPage, InboxStore, WaitingReader } from "../../store/inbox_store.ts";
 import type { Access } from "../../store/outcome.ts";
 import { type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { deliveryHeaders } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
-import { InboxReaders } from "./inbox_readers.ts";
 
 /** Holds a request that waits in a place of its account. Throws `rate_limited` if there is none. */
-export type HoldPlace = <T>(access: Access, job: () => Promise<T>) => Promise<T>;
+export type HoldPlace = (access: Access, job: () => Promise<void>) => Promise<void>;
 
 /** The inboxes of all endpoints. */
 export class Inboxes {
@@ -31,7 +31,7 @@ export class Inboxes {
   readonly #secrets: EndpointSecrets;
   readonly #hold: HoldPlace;
   /** Readers that wait for deliveries. */
-  readonly readers: InboxReaders;
+  readonly readers: WaitingReaders<WaitingReader>;
 
   constructor(options: {
     store: InboxStore;
@@ -44,7 +44,10 @@ export class Inboxes {
     this.#hold = options.hold;
     this.#clock = options.clock;
     this.#secrets = new EndpointSecrets(options.master_secret);
-    this.readers = new InboxReaders((readers) => this.#store.changed(readers), options.on_error);
+    this.readers = new WaitingReaders(async (readers) => {
+      const changed = new Set(await this.#store.changed(readers));
+      return readers.filter(({ endpoint_id }) => changed.has(endpoint_id));
+    }, options.on_error);
   }
 
   /**
@@ -58,25 +61,22 @@ export class Inboxes {
     { after, wait, limit }: ReadInboxQuery,
     signalOf: () => AbortSignal,
   ): Promise<StoredResponse> {
-    const until = performance.now() + wait * 1000;
     const position = after === undefined ? null : positionOf(after, endpoint_id);
-    const counted = withoutRateCount(access);
-    let since = this.readers.notices;
-    let page = foundPage(await this.#store.read(access, endpoint_id, position, limit));
-    const left_ms = () => until - performance.now();
-    if (isEmpty(page) && left_ms() > 0) {
-      await this.#hold(access, async () => {
-        const signal = signalOf();
-        for (let left = left_ms(); isEmpty(page) && left > 0; left = left_ms()) {
-          const { environment_id, position: after } = page;
-          await this.readers.wait({ environment_id, endpoint_id, after }, since, left, signal);
-          access.retries.restart();
-          if (signal.aborted || this.readers.is_closed || left_ms() <= 0) break;
-          since = this.readers.notices;
-          page = foundPage(await this.#store.read(counted, endpoint_id, position, limit));
-        }
-      });
-    }
+    let reading = access;
+    const page = await this.readers.read({
+      patience_ms: wait * 1000,
+      read: async () => {
+        const found = foundPage(await this.#store.read(reading, endpoint_id, position, limit));
+        // A further read of the request is not counted, and has all its retries.
+        access.retries.restart();
+        reading = withoutRateCount(access);
+        return found;
+      },
+      isEmpty,
+      readerOf: ({ environment_id, position: after }) => ({ environment_id, endpoint_id, after }),
+      hold: (waitForChange) => this.#hold(access, waitForChange),
+      signalOf,
+    });
     return { status: 200, body: JSON.stringify(this.#responseOf(page, endpoint_id, access.at_ms)) };
   }
 

@@ -461,6 +461,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
   request("getFault", "fault", "A declared fault", { of: "fault" }),
   request("deleteFault", "deleted", "Deleted", { of: "fault" }),
   request("resetSandbox", "reset", "The numbers of deleted resources"),
+  request("readChanges", "cursor", "The cursor of the present state"),
   request("getClock", "real", "The real clock"),
   request("setClock", "advance", "A week later, and frozen", {
     body: { advance: 604_800, mode: "frozen" },

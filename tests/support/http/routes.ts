@@ -68,6 +68,7 @@ const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-sandbox/refunds/:re/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/transfers/:tr/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/changes", "sandbox:write"],
   ["GET", "/api-v1-sandbox/clock", "sandbox:write"],
   ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
   ["GET", "/api-v1-sandbox/transcript", "sandbox:write"],

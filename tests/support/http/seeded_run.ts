@@ -22,6 +22,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   listRequests: "it has real times, and requests are written behind their responses",
   getRequest: "it is an entry of that list",
   readTranscript: "it is no part of a run",
+  readChanges: "it is no part of a run",
   resetSandbox: "it begins the run again, so no transcript has it",
 };
 /** Requests of the catalogue whose responses depend on the real time or on the speed of a receiver. */

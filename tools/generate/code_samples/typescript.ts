@@ -56,6 +56,7 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   advanceRefund: "sandbox.advanceRefund",
   advanceTransfer: "sandbox.advanceTransfer",
   triggerWebhook: "sandbox.trigger",
+  readChanges: "sandbox.changes",
   getClock: "sandbox.clock",
   setClock: "sandbox.setClock",
   listRequests: "sandbox.listRequests",
