@@ -7696,6 +7696,75 @@ begin
   return v_rows;
 end $$;
 
+create or replace function pay_internal.position_rows()
+returns integer language sql immutable parallel safe as $$ select 32 $$;
+
+create or replace function pay_internal.sandbox_position(p_environment_id text)
+returns text language plpgsql stable as $$
+declare
+  v_most constant integer := pay_internal.position_rows();
+begin
+  return (
+    select 'chg_' || md5(string_agg(o.id || ' ' || o.xmin, ',' order by o.id))
+    from (
+      select p_environment_id as id, '' as xmin
+      union all
+      (select v.id, '' from pay.events v
+        where v.environment_id = p_environment_id order by v.id desc limit v_most)
+      union all
+      (select r.id, '' from pay.requests r
+        where r.environment_id = p_environment_id order by r.id desc limit v_most)
+      union all
+      select t.id, t.xmin::text from pay.webhook_endpoints t
+      where t.environment_id = p_environment_id
+      union all
+      select d.id, d.xmin from pay.webhook_endpoints t
+      cross join lateral (
+        select d.id, d.xmin::text from pay.webhook_deliveries d
+        where d.endpoint_id = t.id and d.expired_leases = 0 and d.next_attempt_at is not null
+          and d.environment_id is not distinct from p_environment_id
+        order by d.next_attempt_at, d.subject_id, d.sequence limit v_most
+      ) d
+      where t.environment_id = p_environment_id
+      union all
+      (select f.id, f.xmin::text from pay.faults f
+        where f.environment_id = p_environment_id order by f.id desc limit v_most)
+      union all
+      (select k.id, k.xmin::text from pay.api_keys k
+        where k.environment_id = p_environment_id order by k.id desc limit v_most)
+      union all
+      (select s.id, s.xmin::text from pay.sandboxes s
+        where s.environment_id = p_environment_id order by s.id desc limit v_most)
+      union all
+      select 'settings', w.xmin::text from pay.sandbox_settings w
+      where w.environment_id = p_environment_id
+    ) o
+  );
+end $$;
+
+create or replace function pay.read_position(p_request text)
+returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome = 'ok' then
+    v_access.body := pay_internal.sandbox_position(v_access.environment_id);
+  end if;
+  return v_access;
+end $$;
+grant execute on function pay.read_position(text) to pay_api;
+
+create or replace function pay.sandbox_positions(p_environments text[])
+returns table (environment_id text, "position" text)
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pay_internal.act_as_worker();
+  return query select o.id, pay_internal.sandbox_position(o.id) from unnest(p_environments) as o (id);
+end $$;
+grant execute on function pay.sandbox_positions(text[]) to pay_api;
+
 create or replace function pay_internal.longest_advance()
 returns interval language sql immutable parallel safe as $$ select interval '400 days' $$;
 
