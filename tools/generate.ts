@@ -28,7 +28,6 @@ import { LIVE_CONNECTORS } from "../shared/domain/rails.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
-/** A file that the command writes. */
 interface GeneratedFile {
   path: string;
   /** Returns the text of the file. `committed` is the present text, empty without a file. */

@@ -6,7 +6,6 @@
 
 import { join } from "node:path";
 
-/** A package of the npm registry. */
 interface NpmPackage {
   name: string;
   version: string;

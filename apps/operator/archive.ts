@@ -50,7 +50,6 @@ From then on retention keeps what the archive does not have, so run it every day
 const DAY_MS = 86_400_000;
 /** Days until a delivery cannot change any more. pay.note_archive has the same number. */
 const AGE_DAYS = 7;
-/** Rows of one statement. */
 const PAGE_ROWS = 1_000;
 /** A file has at most this many lines and bytes before compression, so it fits into the memory. */
 const FILE_LINES = 50_000;
@@ -279,7 +278,6 @@ async function readManifest(
   return decode(Manifest, await getSafely(store, path, expected), path);
 }
 
-/** Writes the rows of a day. Returns its files. */
 async function writeFiles(
   sql: postgres.Sql,
   store: ArchiveStore,

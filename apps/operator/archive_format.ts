@@ -8,13 +8,11 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 
-/** A day in UTC. */
 const Day = z.iso.date();
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** An amount in minor units. It can exceed what a number holds. */
 const Amount = z.string().regex(/^-?\d+$/);
 
-/** Names a manifest. */
 export const ManifestLink = z.object({ day: Day, sha256: Sha256 });
 export type ManifestLink = z.infer<typeof ManifestLink>;
 
@@ -45,7 +43,6 @@ export interface MovedSum {
   amount_minor: string;
 }
 
-/** The manifest of a day. */
 export const Manifest = z.object({
   format: z.literal(1),
   environment_id: z.string(),
@@ -63,7 +60,6 @@ export function latestPath(environment_id: string): string {
   return `${environment_id}/latest.json`;
 }
 
-/** Returns the path of a file of a day. */
 export function dayPath(environment_id: string, day: string, name = "manifest.json"): string {
   return `${environment_id}/${day}/${name}`;
 }

@@ -58,7 +58,6 @@ const SERVICE_PATIENCE_MS = 30_000;
 /** Shortest pause between two looks. The count of a large file takes longer, and so the pause. */
 const POLL_MS = 250;
 
-/** The surroundings of the command. */
 interface BankSurroundings extends Surroundings {
   now_ms: () => number;
 }

@@ -4,7 +4,6 @@ import { RECALL_REASONS, type RecallReason } from "../../shared/connectors/bank/
 import { isId } from "../../shared/core/ids.ts";
 import { parseArguments, readAction, UsageError, wantsHelp } from "./command_line.ts";
 
-/** The help text. */
 export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
 
   import FILE…      imports files of the bank: camt.052, camt.053, camt.054, pain.002 and camt.029
@@ -25,7 +24,6 @@ export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--js
   --json     prints JSON: a list of orders, and otherwise an object on each line
 `;
 
-/** The parsed command. */
 export type BankCommand =
   & {
     account_id: string;

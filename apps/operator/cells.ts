@@ -136,7 +136,6 @@ function readSeconds(keep: string = String(KEEP_S)): number {
   throw new UsageError("--keep must be a whole number of seconds");
 }
 
-/** Opens the database of a side. */
 function openSide(side: Side): CellDatabase {
   const url = side === "source" ? Deno.env.get("CELLS_FROM_URL") : Deno.env.get("CELLS_TO_URL");
   if (!url) throw new UsageError(`Set ${URL_VARIABLES[side]} to the database of the ${side}`);
@@ -188,7 +187,6 @@ async function withCells(
   }
 }
 
-/** The databases that do not respond. */
 async function nameAway(cells: readonly CellDatabase[]): Promise<string> {
   const away = await Promise.all(
     cells.map(({ side, sql }) => sql`select`.then(() => [], () => [URL_VARIABLES[side]])),

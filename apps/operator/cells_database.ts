@@ -23,7 +23,6 @@ const BATCH_ROWS = 5_000;
 /** Deleted last, in this order, because others refer to them. */
 const REFERRED = ["provider_accounts", "api_keys", "environments"];
 
-/** The database of a cell. */
 export interface CellDatabase {
   side: Side;
   url: string;
@@ -33,7 +32,6 @@ export interface CellDatabase {
 /** The step of a move that an environment has reached (supabase/schemas/moves.sql). */
 type Moving = "draining" | "fenced" | "sealed" | "arriving";
 
-/** An environment of the account that moves. */
 export interface MovingEnvironment {
   id: string;
   moving: Moving | null;

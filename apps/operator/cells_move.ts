@@ -94,7 +94,6 @@ export class LostLock extends CommandError {
   }
 }
 
-/** The state of a move, as both databases have it. */
 interface MoveState {
   source: MovingEnvironment[];
   target: MovingEnvironment[];
@@ -228,7 +227,6 @@ export async function abortMove(move: Move, map: ProxyMap | null): Promise<void>
   });
 }
 
-/** Reads the state of a move. */
 async function readState({ account, source, target }: Move): Promise<MoveState> {
   const name = nameOf(account);
   const [published] = await source.sql<[{ has_one: boolean; has_slot: boolean }]>`

@@ -19,7 +19,6 @@ import { withOperatorDatabase } from "./operator_database.ts";
  */
 export type Severity = "alarm" | "warning" | "note";
 
-/** The words of breaches. */
 const WORDS: Record<Severity, string> = { alarm: "BROKEN", warning: "REVIEW", note: "note  " };
 
 /** The result of one invariant: its breaches of one severity. */

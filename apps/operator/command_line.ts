@@ -138,7 +138,6 @@ export function readVault(env: (name: string) => string | undefined): Vault {
   }
 }
 
-/** Returns the SQLSTATE of an error of the database. */
 export function sqlstateOf(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined;
 }

@@ -18,7 +18,6 @@ export const DEMO_ENVIRONMENTS = {
   test: { id: "env_00000000000000000000000001", name: "Demo sandbox" },
   live: { id: "env_00000000000000000000000002", name: "Demo live" },
 } as const;
-/** Name of the account. */
 export const DEMO_ACCOUNT = "demo";
 const KEY_NAME = "Demo key";
 
@@ -73,7 +72,6 @@ async function createKey(sql: postgres.Sql, mode: KeyMode, key: string): Promise
   return await createUnlessExists(storeKey(sql, key, { ...place, scopes: null, expires_at: null }));
 }
 
-/** The fields of a new key. */
 interface KeyFields {
   environment_id: string;
   name: string;

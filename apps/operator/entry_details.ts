@@ -12,7 +12,6 @@ import { BankStore } from "../../shared/store/bank_store.ts";
 import { readVault } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
 
-/** The event of an entry. */
 interface EntryEvent {
   environment_id: string;
   account_id: string;

@@ -17,7 +17,6 @@ import { Time } from "../../shared/schema/values.ts";
 import { parseArguments, readAction, readId, UsageError, wantsHelp } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
-/** The parsed command. */
 export type KeyCommand =
   | { action: "help" }
   | { action: "list" }
@@ -68,7 +67,6 @@ The command uses the database of DATABASE_URL, or else the embedded server of
 DATA_DIR. If that server is not running, it runs until the command is done.
 `;
 
-/** The flags of each command. */
 const FLAGS = {
   create: ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
   list: [],

@@ -6,7 +6,6 @@
 
 import { print, reportFailure, UsageError } from "./command_line.ts";
 
-/** A command of the operator. */
 interface OperatorCommand {
   name: string;
   /** One sentence, without a full stop. */

@@ -12,7 +12,6 @@ import { DEMO_ACCOUNT } from "./demo_account.ts";
 import { PROVIDER_USAGE } from "./provider_usage.ts";
 import { readWorkCommand, type WorkCommand } from "./provider_work_command.ts";
 
-/** The parsed command. */
 export type ProviderCommand =
   | { action: "help" }
   | { action: "list" }
@@ -55,7 +54,6 @@ const MAX_NOTIFICATION_SECRETS = 2;
 
 const [TEXT, TEXTS] = [{ type: "string" }, { type: "string", multiple: true }] as const;
 const FLAG = { type: "boolean", default: false } as const;
-/** The options of all commands. */
 const OPTIONS = {
   ...{ connector: TEXT, methods: TEXT, account: TEXT, secret: TEXT, from: TEXT },
   ...{ "notification-secret": TEXTS, set: TEXTS, unset: TEXTS },
@@ -63,7 +61,6 @@ const OPTIONS = {
   ...{ succeeded: TEXT, fee: TEXT, reason: TEXT },
 } as const;
 type Option = keyof typeof OPTIONS;
-/** The options of each command. */
 const TAKES: Readonly<Record<Exclude<ProviderCommand["action"], "help">, readonly Option[]>> = {
   add: ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
   list: [],
@@ -82,7 +79,6 @@ const TAKES: Readonly<Record<Exclude<ProviderCommand["action"], "help">, readonl
 /** Commands that take options alone. */
 const WITHOUT_NAMES: readonly string[] = ["add", "list", "calls", "facts"];
 
-/** The values of options. */
 export type Values = Partial<Parsed["values"]>;
 type Parsed = ReturnType<typeof parseArguments<{ options: typeof OPTIONS }>>;
 

@@ -10,10 +10,8 @@ import type {
 } from "../../shared/domain/providers/connector.ts";
 import { CommandError } from "./command_line.ts";
 
-/** The provider events of a reply. */
 export type ProviderEvents = readonly [ProviderEvent, ...ProviderEvent[]];
 
-/** The states in which an operation has succeeded. */
 const SUCCEEDED: Record<Operation["op"], readonly ProviderEvent["state"][]> = {
   authorize: ["succeeded", "authorized"],
   capture: ["succeeded"],

@@ -27,7 +27,6 @@ export interface ListedAccount {
   last_error: string | null;
 }
 
-/** Lists the accounts at providers. */
 export async function listAccounts(sql: postgres.Sql): Promise<ListedAccount[]> {
   return await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
 }

@@ -56,11 +56,9 @@ import {
   renderOperations,
 } from "./provider_work_table.ts";
 
-/** Deadline of a sync. */
 const SYNC_DEADLINE_MS = 20_000;
 /** The statuses of orders that a bank can take back, as in `pay.split_bank_entry`. */
 const CAN_COME_BACK: ReadonlySet<string> = new Set(["completed", "partially_refunded", "refunded"]);
-/** The surroundings of a command. */
 interface WorkSurroundings extends Omit<Surroundings, "printMessage"> {
   findConnector: ConnectorFinder;
 }

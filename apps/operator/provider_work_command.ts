@@ -4,7 +4,6 @@ import { isId } from "../../shared/core/ids.ts";
 import { readId, UsageError } from "./command_line.ts";
 import type { Values } from "./provider_command.ts";
 
-/** The name of a stored provider event. */
 export interface ProviderEventName {
   /** `pac_…`; null: the account that has the reference. */
   account_id: string | null;

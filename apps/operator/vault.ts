@@ -33,7 +33,6 @@ with the first one. A rotation that was stopped can be run again at any time.
 /** Texts of one batch. A text of bank details has at most 4 000 characters. */
 const BATCH = 500;
 
-/** A sealed text, by its place. */
 interface Place {
   environment_id: string;
   id: string;

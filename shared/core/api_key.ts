@@ -83,7 +83,6 @@ export function isKeyLabel(text: string): boolean {
   return LABEL.test(text);
 }
 
-/** Returns the label of a key, which all keys of its account have. */
 export function labelOf(key_text: string): string {
   const prefix = key_text.split("_", 1)[0]!;
   return prefix.endsWith(SEEDED) ? prefix.slice(0, -SEEDED.length) : prefix;
@@ -94,7 +93,6 @@ export function seededPrefix(key_text: string): string {
   return labelOf(key_text) + SEEDED;
 }
 
-/** Reports whether a key has the prefix of a seeded sandbox. */
 export function hasSeededPrefix(key_text: string): boolean {
   return key_text.split("_", 1)[0]!.endsWith(SEEDED);
 }

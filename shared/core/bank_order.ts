@@ -54,7 +54,6 @@ export interface BankParty {
   address: PostalAddress | null;
 }
 
-/** Our bank account. */
 export interface OwnBankAccount extends BankParty {
   currency: string;
   /** Needed to collect. */

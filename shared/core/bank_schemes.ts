@@ -6,7 +6,6 @@
 /** The schemes, by the names of their rails. */
 export const BANK_RAILS = ["sepa", "swift"] as const;
 
-/** A rail of banks. */
 export type BankRail = typeof BANK_RAILS[number];
 
 /**
@@ -18,7 +17,6 @@ export const SWIFT_CHARGES = ["SHAR", "DEBT", "CRED"] as const;
 /** Largest amount of a SEPA payment, in cents. Instant ones have the same since October 2025. */
 export const MAX_SEPA_AMOUNT = 99_999_999_999;
 
-/** The rules of a scheme. */
 interface BankScheme {
   /** As people write it. */
   name: string;
@@ -38,7 +36,6 @@ interface BankScheme {
   is_sepa_only: boolean;
 }
 
-/** The rules of each scheme. */
 export const BANK_SCHEMES: Readonly<Record<BankRail, BankScheme>> = {
   sepa: {
     name: "SEPA",

@@ -311,7 +311,6 @@ const PLAIN = 16;
 const OTHER_SEPARATORS = "+._/,:|";
 const PLUS = separatorSign("+");
 
-/** The signs of ASCII characters, each of which has one. */
 const ASCII_SIGNS = Array.from({ length: 0x80 }, (_, code) => signOf(String.fromCharCode(code)));
 
 function separatorSign(separator: string): number {

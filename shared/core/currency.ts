@@ -14,7 +14,6 @@ export const STABLECOINS = ["USDC", "USDT"] as const;
 /** A stablecoin that a wallet can hold. */
 export type Stablecoin = typeof STABLECOINS[number];
 
-/** Reports whether a currency is a stablecoin. */
 export function isStablecoin(currency: string): currency is Stablecoin {
   return (STABLECOINS as readonly string[]).includes(currency);
 }

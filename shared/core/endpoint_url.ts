@@ -80,7 +80,6 @@ export const ENDPOINT_URL_REASONS = [
 ] as const;
 type EndpointUrlReason = typeof ENDPOINT_URL_REASONS[number];
 
-/** Settings of the operator. */
 interface EndpointUrlRules {
   /** ALLOW_PRIVATE_WEBHOOKS: also accepts http, names without a dot and private addresses. */
   allow_private: boolean;

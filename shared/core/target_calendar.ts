@@ -18,7 +18,6 @@ const FIXED_CLOSING_DAYS = new Set(["01-01", "05-01", "12-25", "12-26"]);
 /** Good Friday and Easter Monday, in days after Easter Sunday. */
 const EASTER_CLOSING_DAYS = new Set([-2, 1]);
 
-/** Reports whether TARGET is open on a date. */
 export function isTargetDay(date: string): boolean {
   const weekday = new Date(date).getUTCDay();
   if (weekday === 0 || weekday === 6) return false;

@@ -44,7 +44,6 @@ interface Histogram {
   record(value: number, attributes: Attributes): void;
 }
 
-/** The name of the instrumentation. */
 const SCOPE = "payments";
 /** The key of the present span in a context, as in @opentelemetry/api. */
 const SPAN = Symbol.for("OpenTelemetry Context Key SPAN");

@@ -16,9 +16,7 @@ const NONCE_BYTES = 12;
 const FINGERPRINT = "fingerprint";
 const KEY_ID = /^[a-z0-9_-]{1,20}$/;
 
-/** A sealed text. */
 export interface Sealed {
-  /** The id of the key. */
   key_id: string;
   /** Nonce, ciphertext and tag in base64. */
   sealed: string;
@@ -61,7 +59,6 @@ export class Vault {
     return new Vault(keys);
   }
 
-  /** Reports whether it has a key. */
   has(key_id: string): boolean {
     return this.#keys.has(key_id);
   }

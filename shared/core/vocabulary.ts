@@ -37,7 +37,6 @@ export const INSTRUMENT_USAGES = ["on_session", "off_session"] as const;
 /** Every status of an instrument. `failed` and `ended` are final. */
 export const INSTRUMENT_STATUSES = ["pending", "active", "failed", "ended"] as const;
 
-/** Why an instrument has ended. */
 export const INSTRUMENT_END_REASONS = [
   "deleted",
   "erased",
@@ -60,7 +59,6 @@ export const MANDATE_SEQUENCES = ["first", "recurring", "final", "one_off"] as c
 /** Results that a sandbox create can force (contract §2). */
 export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
 
-/** The reasons of a refund. */
 export const REFUND_REASONS = [
   "duplicate",
   "fraudulent",
@@ -87,7 +85,6 @@ export const CHECKS_TO_APPROVE = [
   "unavailable",
 ] as const satisfies readonly (typeof PAYEE_CHECKS[number])[];
 
-/** The reasons of a dispute. */
 export const DISPUTE_REASONS = [
   "fraudulent",
   "product_not_received",
@@ -136,7 +133,6 @@ export const PAYMENT_EVENT_TYPES = [
   ...PAYMENT_STATUSES.map((status) => `payment.${status}` as const),
 ] as const;
 
-/** Event types that show a refund. */
 export const REFUND_EVENT_TYPES = [
   "refund.created",
   "refund.updated",
@@ -144,7 +140,6 @@ export const REFUND_EVENT_TYPES = [
   "refund.failed",
 ] as const;
 
-/** Event types that show a dispute. */
 export const DISPUTE_EVENT_TYPES = [
   "dispute.created",
   "dispute.updated",
@@ -152,7 +147,6 @@ export const DISPUTE_EVENT_TYPES = [
   "dispute.lost",
 ] as const;
 
-/** Event types that show a transfer. */
 export const TRANSFER_EVENT_TYPES = [
   "transfer.created",
   "transfer.updated",
@@ -164,10 +158,8 @@ export const TRANSFER_EVENT_TYPES = [
 /** Event types that show a webhook endpoint. */
 export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as const;
 
-/** Event types that show an instrument. */
 export const INSTRUMENT_EVENT_TYPES = ["instrument.updated", "instrument.ended"] as const;
 
-/** Every event type. */
 export const EVENT_TYPES = [
   ...PAYMENT_EVENT_TYPES,
   ...REFUND_EVENT_TYPES,

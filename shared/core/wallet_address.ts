@@ -12,7 +12,6 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { base58, createBase58check } from "@scure/base";
 import type { NETWORKS } from "./vocabulary.ts";
 
-/** One of the networks. */
 export type Network = typeof NETWORKS[number];
 
 /** Longest address of any network: 32 bytes in base58. The limit bounds the work of decoding. */

@@ -26,7 +26,6 @@ const [BLOCK_BYTES, INNER_PAD, OUTER_PAD] = [64, 0x36, 0x5c];
 /** Receivers accept at most 12 digits, so a time in milliseconds is an error. */
 const MAX_TIMESTAMP_SECONDS = 999_999_999_999;
 
-/** One attempt at a delivery. */
 interface DeliveryToSign {
   /** `evt_…`. It has no dot, so the signed content of Standard Webhooks is unambiguous. */
   event_id: string;

@@ -8,7 +8,6 @@
 
 import { Buffer } from "node:buffer";
 
-/** The head of a response. */
 export interface ResponseHead {
   status: number;
   /** Major HTTP version. */

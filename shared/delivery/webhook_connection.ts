@@ -23,7 +23,6 @@ const IDLE_COUNT_MAX = 128;
 /** Unread bytes after which the socket pauses. */
 const BUFFERED_BYTES_MAX = 64 * 1024;
 
-/** The target of a connection. */
 export interface ConnectTarget {
   /** A checked IP address, without brackets. */
   address: string;
@@ -36,7 +35,6 @@ export interface ConnectTarget {
   ca_certs?: readonly string[];
 }
 
-/** One open connection. */
 export class WebhookConnection {
   readonly opened_at = performance.now();
   readonly #socket: Socket;

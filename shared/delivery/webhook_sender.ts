@@ -38,7 +38,6 @@ const DRAIN_MS = 1_000;
 /** Headers that only the sender writes. */
 const OWN_HEADERS = ["host", "content-length", "connection", "transfer-encoding"];
 
-/** One webhook to send. */
 export interface WebhookRequest {
   url: string;
   headers: Readonly<Record<string, string>>;
@@ -121,7 +120,6 @@ export async function sendWebhook(request: WebhookRequest): Promise<WebhookResul
   return result === "unused" ? CONNECTION_FAILED : result;
 }
 
-/** A connection and its target. */
 interface Link {
   target: ConnectTarget;
   connection: WebhookConnection;

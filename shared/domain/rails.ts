@@ -21,7 +21,6 @@ export type LiveConnector = typeof LIVE_CONNECTORS[number];
  */
 type PayerSends<Target> = { to: Target; window_ms: number } | null;
 
-/** The rules of a rail. */
 export type Rail =
   & RailRules
   & (
@@ -69,7 +68,6 @@ interface RailRules {
   stays_open: boolean;
 }
 
-/** Every rail. */
 export const RAILS: Readonly<Record<MethodKind, Rail>> = {
   card: {
     name: "Card",
@@ -130,7 +128,6 @@ function railOfBanks(bank: BankRail, { collects }: Pick<Rail, "collects">): Rail
   };
 }
 
-/** The rail of a transfer, by its destination and its currency. */
 const TRANSFER_RAILS: Readonly<
   Record<TransferDestination["type"], (currency: string) => MethodKind>
 > = {

@@ -23,14 +23,11 @@ import { rateLimited } from "../store/outcome.ts";
 
 /** Largest statement. The operator's command imports larger ones. */
 const MAX_STATEMENT_BYTES = 10 * 1024 * 1024;
-/** Deadline for its arrival. */
 const STATEMENT_DEADLINE_MS = 60_000;
-/** Bytes that are hashed at a time. */
 const HASH_BYTES = 256 * 1024;
 /** Longest wait for the worker, so that the response has what it has booked. */
 const WORK_MS = 5_000;
 
-/** The form of the names of files. */
 const FILE_NAME = /^[a-z0-9_.-]{1,100}$/;
 
 /** What the routes need besides the dependencies of all routes. */

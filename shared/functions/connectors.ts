@@ -8,7 +8,6 @@ import { evmConnector } from "../connectors/evm/evm_connector.ts";
 import { sandboxConnector } from "../sandbox/sandbox_connector.ts";
 import { stripeConnector } from "../connectors/stripe/stripe_connector.ts";
 
-/** Creates the connectors. */
 export function createConnectors(chain_store: ChainStore, bank_store: BankStore): ConnectorFinder {
   const connectors: readonly Connector[] = [
     sandboxConnector(),

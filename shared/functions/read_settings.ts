@@ -16,14 +16,12 @@ export const KEYS_AT_LIMIT = 4;
 export const DEFAULT_STORAGE_GB = 10;
 /** The form of a token, as in the database (`pay.configure_relay`). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;
-/** The variables with a URL, and an example of each. */
 const URL_EXAMPLES = {
   PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
   SUPABASE_URL: "https://project.supabase.co",
   CONSOLE_URL: "https://console.example.com",
   DOCS_URL: "https://docs.example.com",
 };
-/** An origin that allows any port. */
 const ANY_PORT = /^(.*):\*$/;
 
 /**

@@ -19,7 +19,6 @@ const MAX_REFUSED = 1_000;
 /** Unknown keys that the database checks beyond `MAX_REFUSED`: in all, and of a network. */
 const MAX_SPARE = 1_000;
 const MAX_SPARE_OF_NETWORK = 5;
-/** Length of a window. */
 const WINDOW_MS = 10_000;
 /** Networks with their own counts in a window. Further ones count only in the total. */
 const MAX_NETWORKS = 10_000;

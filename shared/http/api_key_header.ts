@@ -124,7 +124,6 @@ function readKey(c: Context<Env>, local: boolean): PresentedKey | ApiError {
   return { hash: key.hash, livemode: key.mode === "live", text };
 }
 
-/** The form of the header. */
 const HEADER_FORM = "Authorization: Bearer <API_KEY>";
 
 /**

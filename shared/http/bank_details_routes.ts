@@ -16,7 +16,6 @@ const deletionOf = (prefix: IdPrefix) => ({
   },
 } as const);
 
-/** The operations on bank details. */
 export const BANK_DETAILS_ROUTES: readonly Route[] = [
   route({
     ...deletionOf("pay_"),

@@ -12,7 +12,6 @@ import type { Env } from "./request_state.ts";
 /** Seconds that a browser may cache a preflight. */
 const PREFLIGHT_MAX_AGE_S = 600;
 
-/** Headers that the API reads. */
 const REQUEST_HEADERS = [
   "Authorization",
   "Content-Type",

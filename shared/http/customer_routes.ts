@@ -15,7 +15,6 @@ const erasure = {
   frees_storage: true,
 } as const;
 
-/** The operations on customers. */
 export const CUSTOMER_ROUTES: readonly Route[] = [
   route({
     ...erasure,

@@ -9,7 +9,6 @@ import { readOne } from "./read_one.ts";
 
 const disputes = { group: "Disputes", response: Dispute } as const;
 
-/** The operations on disputes. */
 export const DISPUTE_ROUTES: readonly Route[] = [
   listRoute({
     ...disputes,

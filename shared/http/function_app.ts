@@ -118,7 +118,6 @@ function pathBehindMount({ url }: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
-/** Responds to a request to a route. */
 function handle(c: Ctx, route: Route, path: string): Promise<Response> {
   const state = c.get("state");
   state.route_template = path;

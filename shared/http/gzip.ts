@@ -29,12 +29,10 @@ export function compressResponse(response: Response, body: string, accepted?: st
   return new Response(new Uint8Array(gzipSync(body)), response);
 }
 
-/** Compresses bytes. */
 export function gzip(bytes: Bytes): Promise<Bytes> {
   return throughStream(bytes, new CompressionStream("gzip"));
 }
 
-/** Decompresses bytes. */
 export function gunzip(bytes: Bytes): Promise<Bytes> {
   return throughStream(bytes, new DecompressionStream("gzip"));
 }

@@ -9,7 +9,6 @@ const NAME = "Idempotency-Key";
 const OTHER_NAME = "X-Idempotency-Key";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** Reports whether a text has the form of an idempotency key. */
 export function isIdempotencyKey(text: string): boolean {
   return text.length <= MAX_IDEMPOTENCY_KEY && VISIBLE_ASCII.test(text);
 }

@@ -10,7 +10,6 @@ import { type Route, route } from "./route.ts";
 
 const instrument_paths = { group: "Instruments", response: Instrument } as const;
 
-/** The operations on instruments. */
 export const INSTRUMENT_ROUTES: readonly Route[] = [
   listRoute({
     ...instrument_paths,

@@ -22,7 +22,6 @@ interface Fault {
   currency: unknown;
 }
 
-/** Names of the fields with an amount. */
 const AMOUNTS: ReadonlySet<string> = new Set(["amount", "amount_minor", "amount_received"]);
 
 /** Makes the message for a field from zod's first issue. */

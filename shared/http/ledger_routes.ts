@@ -7,7 +7,6 @@ import { listRoute } from "./page.ts";
 
 const ledger = { group: "Ledger", method: "GET", scope: "ledger:read" } as const;
 
-/** The operations on the ledger. */
 export const LEDGER_ROUTES: readonly Route[] = [
   listRoute({
     ...ledger,

@@ -14,7 +14,6 @@ import { PAYMENTS_FUNCTION } from "./route.ts";
 import { readRaw } from "./request_body.ts";
 import type { Env } from "./request_state.ts";
 
-/** Bytes of a notification. */
 const MAX_NOTIFICATION_BYTES = 256 * 1024;
 
 /** Adds `POST /providers/{pac_…}/notifications`. */

@@ -21,14 +21,12 @@ export const DOCUMENTED_SERVER = "http://127.0.0.1:54321/functions/v1";
 /** Seconds that a client may cache the document. */
 const MAX_AGE_S = 300;
 
-/** The document in one content encoding. */
 interface EncodedDocument {
   bytes: Bytes;
   /** It differs between the encodings, as their bytes do. */
   etag: string;
 }
 
-/** Returns the handlers of the route. */
 export function openapiHandlers(deps: Dependencies): Handler<Env>[] {
   let loading: ReturnType<typeof loadDocument> | undefined;
   const limited = keylessLimit(deps, { counts_responses: true });
@@ -72,7 +70,6 @@ export async function unpackDocument(packed: string): Promise<string> {
   return new TextDecoder().decode(bytes);
 }
 
-/** Loads the document with the base URL of this service. */
 async function loadDocument(base_url: string) {
   const { OPENAPI_GZIP } = await import("./openapi_document.ts");
   const text = (await unpackDocument(OPENAPI_GZIP)).replace(

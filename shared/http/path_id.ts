@@ -15,7 +15,6 @@ interface PathKind {
   home?: string;
 }
 
-/** The kind of resource in each collection of paths. */
 const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   payments: { prefix: "pay_", noun: "payment" },
   sandbox: { prefix: "pay_", noun: "payment" },

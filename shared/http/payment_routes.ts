@@ -13,7 +13,6 @@ import { readOne } from "./read_one.ts";
 
 const payment_paths = { group: "Payments", response: Payment } as const;
 
-/** The operations on payments. */
 export const PAYMENT_ROUTES: readonly Route[] = [
   route({
     ...payment_paths,

@@ -11,7 +11,6 @@ import { readOne } from "./read_one.ts";
 const refunds = { group: "Refunds", scope: "payments:read" } as const;
 const RefundList = listOf(Refund);
 
-/** The operations on refunds. */
 export const REFUND_ROUTES: readonly Route[] = [
   route({
     ...refunds,

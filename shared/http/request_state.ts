@@ -22,7 +22,6 @@ export interface PresentedKey {
   text: string;
 }
 
-/** State of one request. */
 export interface RequestState {
   request_id: string;
   at_ms: number;

@@ -15,7 +15,6 @@ import type { Dependencies } from "./dependencies.ts";
 export const PAYMENTS_FUNCTION = "api-v1-payments";
 export const SANDBOX_FUNCTION = "api-v1-sandbox";
 
-/** The input of a route. */
 export interface RouteInput<Body, Query, Deps = Dependencies> {
   deps: Deps;
   request: ServiceRequest;
@@ -49,7 +48,6 @@ export type RouteGroup =
   | "Requests"
   | "Sandbox";
 
-/** One route. */
 export interface Route {
   /** Unique name in generated clients: `createPayment`. */
   id: string;

@@ -9,7 +9,6 @@ import { readOne } from "./read_one.ts";
 
 const writing = { group: "Transfers", scope: "transfers:write", response: Transfer } as const;
 
-/** The operations on transfers. */
 export const TRANSFER_ROUTES: readonly Route[] = [
   route({
     ...writing,

@@ -33,7 +33,6 @@ export function unknownRoute(
   );
 }
 
-/** Returns the routes of a path, for all methods. */
 function routesAt(requested: string, routes: readonly Route[]): Route[] {
   const steps = requested.split("/");
   return routes.filter(({ path }) => {

@@ -8,7 +8,6 @@
 import { isUnavailable } from "../core/database_error.ts";
 import { FairQueue } from "./fair_queue.ts";
 
-/** The bounds of one kind of work. */
 export interface CostlyWorkBounds {
   /** Most requests of an account that wait. */
   waiting_of_owner: number;
@@ -21,7 +20,6 @@ export interface CostlyWorkBounds {
   refusal: string;
 }
 
-/** The work of one kind. */
 export class CostlyWork {
   readonly #bounds: CostlyWorkBounds;
   readonly #queue: FairQueue;

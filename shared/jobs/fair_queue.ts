@@ -13,7 +13,6 @@ import { type SlotBounds, Slots, SlotsByName } from "./slots.ts";
 /** Names of the owners of a job, the outermost first. The innermost name is unique by itself. */
 export type Owners = readonly [string, ...string[]];
 
-/** The bounds of a queue. */
 export interface FairQueueBounds {
   /** Most jobs that run. */
   slots: number;
@@ -47,7 +46,6 @@ interface Waiting {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** The jobs of an innermost owner. */
 interface OwnerQueue {
   readonly owners: Owners;
   /** The slots of all its levels, the outermost first. */
@@ -55,7 +53,6 @@ interface OwnerQueue {
   readonly waiting: Waiting[];
 }
 
-/** A queue of jobs. */
 export class FairQueue {
   readonly #bounds: FairQueueBounds;
   readonly #now: () => number;

@@ -22,7 +22,6 @@ export class FairTime {
     }
   }
 
-  /** Ends the job. */
   end(now_ms: number): void {
     if (this.#running === null) return;
     const { account, since_ms } = this.#running;

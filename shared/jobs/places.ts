@@ -13,7 +13,6 @@ import { FairQueue } from "./fair_queue.ts";
  */
 export const CONNECTIONS = 1_024;
 
-/** The most places. */
 interface PlaceBounds {
   of_owner: number;
   in_all: number;
@@ -82,7 +81,6 @@ export const PLACE_BOUNDS = {
 /** The places of an isolate. No request waits for one. */
 export type Places = Readonly<Record<keyof typeof PLACE_BOUNDS, FairQueue>>;
 
-/** Makes the places of an isolate. */
 export function createPlaces(): Places {
   const bounds = Object.entries(PLACE_BOUNDS);
   return Object.fromEntries(bounds.map(([kind, { in_all: slots, of_owner, reserved, refusal }]) => [

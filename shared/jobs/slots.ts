@@ -90,7 +90,6 @@ export class Slots {
     return Math.max(1, this.#pace_ms ?? 0, running_ms);
   }
 
-  /** Returns the number of slots now. */
   count(now_ms: number): number {
     const { most, least, failing = most } = this.#bounds;
     const by_pace = Math.floor(most * QUICK_MS / this.paceNow(now_ms));

@@ -22,7 +22,6 @@ export interface Leased<Job> {
   has_more: boolean;
 }
 
-/** The kind of jobs that a worker does. */
 interface JobWorkerOptions<Job, Result> {
   /**
    * Records results and leases jobs, if `is_stopped` is false. A result that cannot be recorded now

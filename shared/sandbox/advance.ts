@@ -51,7 +51,6 @@ import {
   railFailure,
 } from "./sandbox_replies.ts";
 
-/** Options of an advance. */
 interface AdvanceOptions {
   /** The present dispute of the payment. */
   dispute?: Dispute | null;

@@ -11,7 +11,6 @@ const ROUTE = "/#/challenge/";
 const TOKEN_BYTES = 24;
 const TOKEN = /^[0-9a-f]{48}$/;
 
-/** The URLs of pages for payers. */
 export interface PayerUrls {
   /** Base URL of the functions. */
   base_url: string;
@@ -19,17 +18,14 @@ export interface PayerUrls {
   console_url: string | null;
 }
 
-/** Makes a token. */
 export function newChallengeToken(random: RandomSource): string {
   return randomHex(TOKEN_BYTES, random);
 }
 
-/** Reports whether the text has the form of a token. */
 export function isChallengeToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** Returns the URL of the page with a token. */
 export function challengeUrl(console_url: string, token: string): string {
   return `${console_url}${ROUTE}${token}`;
 }

@@ -14,7 +14,6 @@ const sandboxes = {
   response: DisposableSandbox,
 } as const;
 
-/** The operations on disposable sandboxes. */
 export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
   sandboxRoute({
     ...sandboxes,

@@ -28,7 +28,6 @@ interface FaultRow {
   times: number;
 }
 
-/** A fault that a target matches. */
 export interface MatchedFault<Kind extends RequestedKind> {
   id: string;
   fault: typeof FAULTS[Kind][number];

@@ -15,7 +15,6 @@ import type { Access } from "../store/outcome.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
 import type { Env, Requested } from "../http/request_state.ts";
 
-/** The fault of a request. */
 type RequestFault = Omit<MatchedFault<"request">, "id">;
 
 /** The value of the header on a read that no declared fault concerns. */

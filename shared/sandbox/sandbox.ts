@@ -11,7 +11,6 @@ import type { SandboxClock } from "./sandbox_clock.ts";
 import type { SandboxMoves } from "./sandbox_moves.ts";
 import type { SeededStore } from "./seeded_store.ts";
 
-/** The parts of the sandboxes. */
 export interface Sandbox {
   moves: SandboxMoves;
   /** For the page where payers complete 3-D Secure. */
@@ -28,10 +27,8 @@ export interface Sandbox {
   logs_requests: boolean;
 }
 
-/** The dependencies of the routes of sandboxes. */
 export type SandboxDependencies = Dependencies & { sandbox: Sandbox };
 
-/** Defines a route of sandboxes. */
 export function sandboxRoute<Body, Query>(
   definition: RouteDefinition<Body, Query, SandboxDependencies>,
 ): Route {

@@ -13,7 +13,6 @@ const port: OperationPort = {
   find: (_account, operation) => Promise.resolve(laterReply(operation)),
 };
 
-/** Creates the connector of the sandbox. */
 export function sandboxConnector(): Connector {
   return {
     name: "sandbox",

@@ -10,7 +10,6 @@ import { requestLogEntry } from "./request_log_entry.ts";
 import type { SandboxDependencies } from "./sandbox.ts";
 import { numberRequest, storeTranscript, valuesOf } from "./seeded_run.ts";
 
-/** Creates the environment of sandboxes. */
 export function sandboxEnvironment(deps: SandboxDependencies): RequestEnvironment {
   const { random, request_log, sandbox: { logs_requests, known_settings, faults } } = deps;
   const bodies = new LoggedBodies();

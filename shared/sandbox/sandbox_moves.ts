@@ -36,7 +36,6 @@ export interface SandboxMoves {
     id: string,
     body: z.infer<typeof AuthenticatePaymentBody>,
   ): Promise<Reply>;
-  /** Moves a refund. */
   advanceRefund(
     request: ServiceRequest,
     id: string,

@@ -61,7 +61,6 @@ export type RailFailure = Pick<ProviderEvent, "failure_code" | "return_code">;
 /** The result of an operation that has none of its own: an advance decides. */
 const WAITING: ProviderReply = { waiting: "an advance" };
 
-/** A declared fault of the provider. */
 type ProviderFault = MatchedFault<"provider">;
 
 /** What the page of the payer's bank needs. */
@@ -182,7 +181,6 @@ function simulate(
   return TEST_RESULTS[behaviour] as SimulatedResult;
 }
 
-/** Returns the provider events of a result. */
 function resultEvents(
   operation: Operation,
   result: SimulatedResult,
@@ -314,7 +312,6 @@ export function disputedEvent(
   });
 }
 
-/** Makes the event of an operation on a dispute, or of the end of its time. */
 function disputeEvent(operation: Operation, present: Dispute): ProviderEvent {
   const { amount_minor } = present;
   if (operation.op !== "dispute_evidence") {

@@ -38,7 +38,6 @@ const CREATE = `select * from pay.make_sandbox(
   p_request => $1::text, p_sandbox => $2::text, p_secret => $3::text)`;
 const END = `select * from pay.end_sandbox(p_request => $1::text, p_id => $2::text)`;
 
-/** The store of disposable sandboxes. */
 export class SandboxStore {
   readonly #calls: EntryCalls;
 

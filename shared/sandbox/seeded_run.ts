@@ -15,7 +15,6 @@ import type { Env, EnvironmentValues, RequestState } from "../http/request_state
 import { faultOf } from "../http/log_line.ts";
 import { transcriptLine } from "./transcript_line.ts";
 
-/** A request of a seeded sandbox. */
 interface NumberedRequest {
   /** Its place in the run, from 1. */
   n: number;

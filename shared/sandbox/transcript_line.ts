@@ -21,7 +21,6 @@ const DOC_URLS = /,"doc_url":"[^"\\]*\/errors\.html#[a-z_]+"/g;
 /** The path of the functions on Supabase, which is the part of a path that a deployment decides. */
 const MOUNT = /^\/functions\/v1(?=\/)/;
 
-/** Returns the line of the request with a number. */
 export async function transcriptLine(c: Context<Env>, n: number): Promise<string> {
   const { route, request_id, body, body_bytes } = c.get("state");
   const { method, url } = c.req.raw;

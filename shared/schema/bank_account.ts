@@ -49,7 +49,6 @@ export const IbanInput = mustBe(
 );
 export type IbanInput = z.infer<typeof IbanInput>;
 
-/** The shown parts of a bank account. */
 export const ShownIban = z.object({
   country: z.string().describe("Country code, ISO 3166-1 alpha-2"),
   last4: z.string().describe("The last four characters of the IBAN"),
@@ -64,7 +63,6 @@ export const PAYEE = {
   bic: Bic.optional(),
 };
 
-/** The members of a payee. */
 export const PAYEE_WITH_ADDRESS = { ...PAYEE, address: AddressInput.optional() };
 
 /** The account to which money is paid out. */
@@ -81,7 +79,6 @@ export const Speed = z.enum(["standard", "instant"]).describe(
     "it, the payout fails, and is not sent again as a standard one. By default `standard`",
 );
 
-/** The speed in a response. */
 export const ShownSpeed = Speed.nullable().describe("Null if no bank pays it out");
 
 /** The result of the bank's verification of a payee. */

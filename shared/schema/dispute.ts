@@ -5,18 +5,15 @@ import { DISPUTE_REASONS, DISPUTE_STATUSES } from "../core/vocabulary.ts";
 import { MAX_EVIDENCE } from "./limits.ts";
 import { AmountMinor, CurrencyCode, id, Instant } from "./values.ts";
 
-/** Reasons of a dispute. */
 export const DisputeReason = z.enum(DISPUTE_REASONS).describe("Reason that the payer gives");
 export type DisputeReason = z.infer<typeof DisputeReason>;
 
-/** Status of a dispute. */
 export const DisputeStatus = z.enum(DISPUTE_STATUSES).describe(
   "Status of the dispute. `needs_response` waits for evidence, and `under_review` for the " +
     "payer's bank. `won` and `lost` are final",
 );
 export type DisputeStatus = z.infer<typeof DisputeStatus>;
 
-/** The evidence of a merchant. */
 export const DisputeEvidence = z.object({
   text: z.string().describe("The evidence in words"),
   submitted_at: Instant.nullable()
@@ -24,7 +21,6 @@ export const DisputeEvidence = z.object({
 }).describe("The evidence of the merchant");
 export type DisputeEvidence = z.infer<typeof DisputeEvidence>;
 
-/** A dispute in a response. */
 export const Dispute = z.object({
   id: id("dp_"),
   object: z.literal("dispute"),
@@ -42,7 +38,6 @@ export const Dispute = z.object({
 }).describe("A dispute: the payer has charged a payment back");
 export type Dispute = z.infer<typeof Dispute>;
 
-/** The body of evidence. */
 export const SubmitEvidenceBody = z.object({
   text: z.string().min(1).max(MAX_EVIDENCE).describe(
     `The evidence in words, at most ${MAX_EVIDENCE} characters. It replaces saved evidence`,

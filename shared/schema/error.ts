@@ -13,7 +13,6 @@ const ERROR_TYPES = [
   ...new Set(ERROR_CODES.map((code) => ERROR_CATALOGUE[code].type)),
 ] as [ErrorType, ...ErrorType[]];
 
-/** The body of every error. */
 export const ErrorBody = z.object({
   error: z.object({
     type: z.enum(ERROR_TYPES).describe("Coarse group of the code"),

@@ -20,26 +20,19 @@ import { Transfer } from "./transfer.ts";
 import { id, Instant } from "./values.ts";
 import { WebhookEndpoint } from "./webhook.ts";
 
-/** An event that shows a payment. */
 export const PaymentEvent = eventOf(PAYMENT_EVENT_TYPES, Payment)
   .describe("An event that shows a payment");
-/** An event that shows a refund. */
 export const RefundEvent = eventOf(REFUND_EVENT_TYPES, Refund)
   .describe("An event that shows a refund");
-/** An event that shows a dispute. */
 export const DisputeEvent = eventOf(DISPUTE_EVENT_TYPES, Dispute)
   .describe("An event that shows a dispute");
-/** An event that shows a transfer. */
 export const TransferEvent = eventOf(TRANSFER_EVENT_TYPES, Transfer)
   .describe("An event that shows a transfer");
-/** An event that shows an instrument. */
 export const InstrumentEvent = eventOf(INSTRUMENT_EVENT_TYPES, Instrument)
   .describe("An event that shows an instrument");
-/** An event that shows a webhook endpoint. */
 export const WebhookEndpointEvent = eventOf(ENDPOINT_EVENT_TYPES, WebhookEndpoint)
   .describe("An event that shows a webhook endpoint");
 
-/** An event with the resource as it was at the time. An event never changes. */
 export const Event = z.discriminatedUnion("type", [
   PaymentEvent,
   RefundEvent,

@@ -4,7 +4,6 @@ import * as z from "zod";
 import { EVENT_TYPES } from "../core/vocabulary.ts";
 import { mustBe } from "./requirement.ts";
 
-/** Type of an event. */
 export const EventType = mustBe(
   z.enum(EVENT_TYPES).describe("Type of an event"),
   `an event type such as "payment.completed". GET /v1/openapi.json lists them`,

@@ -24,7 +24,6 @@ const MAX_FAULT_TIMES = 1_000;
 /** Characters of a path in a condition. The service chose the number. */
 const MAX_FAULT_PATH = 200;
 
-/** The kind of target of a fault. */
 const FaultKind = z.enum(FAULT_KINDS).describe(
   "The kind of target that fails: an API request, a webhook delivery, or a call to the simulated " +
     "payment provider",
@@ -141,7 +140,6 @@ export const Fault = z.object({
 }).describe("A fault that was declared: the next matching targets fail");
 export type Fault = z.infer<typeof Fault>;
 
-/** The response to a delete of a fault. */
 export const DeletedFault = z.object({
   id: id("flt_"),
   object: z.literal("fault"),

@@ -23,7 +23,6 @@ export const ReadInboxQuery = z.object({
 });
 export type ReadInboxQuery = z.infer<typeof ReadInboxQuery>;
 
-/** A delivery in an inbox: the request that an endpoint with a URL would get. */
 export const InboxDelivery = z.object({
   id: id("whd_"),
   event_id: id("evt_").describe("Id of the event that is delivered"),
@@ -62,7 +61,6 @@ export const RecoverDeliveriesBody = z.object({
 }).describe("The period whose deliveries the endpoint gets again");
 export type RecoverDeliveriesBody = z.infer<typeof RecoverDeliveriesBody>;
 
-/** The response to a recovery. */
 export const Recovery = z.object({
   object: z.literal("recovery"),
   endpoint_id: id("whe_").describe("Id of the endpoint that gets them"),

@@ -14,14 +14,12 @@ import { MAX_CUSTOMER_ID } from "./limits.ts";
 import { CardMethod, InstrumentUsage, Mandate } from "./payment.ts";
 import { id, Instant } from "./values.ts";
 
-/** Status of an instrument. */
 export const InstrumentStatus = z.enum(INSTRUMENT_STATUSES).describe(
   "Status of an instrument. It follows from the payment that has saved it. `failed` and `ended` " +
     "are final",
 );
 export type InstrumentStatus = z.infer<typeof InstrumentStatus>;
 
-/** Why an instrument has ended. */
 export const InstrumentEndReason = z.enum(INSTRUMENT_END_REASONS).describe(
   "`deleted` by you, `erased` with its customer, `revoked` by the payer at the bank, " +
     "`account_closed`, `used_up` by its last payment, `idle` for 36 months, or " +
@@ -29,16 +27,13 @@ export const InstrumentEndReason = z.enum(INSTRUMENT_END_REASONS).describe(
 );
 export type InstrumentEndReason = z.infer<typeof InstrumentEndReason>;
 
-/** The method of an instrument by SEPA. */
 export const SepaInstrumentMethod = z.object({ type: z.literal("sepa"), iban: ShownIban })
   .describe("The account of the payer");
 
-/** The masked card or account. */
 export const InstrumentMethod = z.discriminatedUnion("type", [CardMethod, SepaInstrumentMethod])
   .describe("The card or account, masked");
 export type InstrumentMethod = z.infer<typeof InstrumentMethod>;
 
-/** An instrument in a response. */
 export const Instrument = z.object({
   id: id("ins_"),
   object: z.literal("instrument"),

@@ -3,7 +3,6 @@
 import * as z from "zod";
 import { AmountMinor, CurrencyCode, id, Instant } from "./values.ts";
 
-/** Accounts of the ledger. */
 export const LEDGER_ACCOUNTS = [
   "processor",
   "available",
@@ -19,7 +18,6 @@ export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe(
 );
 export type LedgerAccount = z.infer<typeof LedgerAccount>;
 
-/** One side of a ledger transaction. An entry never changes. */
 export const LedgerEntry = z.object({
   id: id("le_"),
   object: z.literal("ledger_entry"),
@@ -45,7 +43,6 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
 const Sum = z.number().refine(Number.isInteger).meta({ type: "integer" });
 const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });
 
-/** The balance of one account in one currency. */
 export const AccountBalance = z.object({
   currency: CurrencyCode,
   account: LedgerAccount,

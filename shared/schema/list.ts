@@ -148,7 +148,6 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   }).describe("A page of a list");
 }
 
-/** A page of a list. */
 export interface List<Item> extends z.infer<ReturnType<typeof listOf>> {
   data: Item[];
 }

@@ -235,7 +235,6 @@ export const WalletInput = mustBe(
 );
 export type WalletInput = z.infer<typeof WalletInput>;
 
-/** Way of capture. */
 export const CaptureMethod = z.enum(CAPTURE_METHODS).describe(
   "`manual` only authorizes the amount; a capture within 7 days takes it. Cards only",
 );
@@ -334,7 +333,6 @@ function instrumentAlone(
   issues.unshift({ code: "custom", path: [name], message, input: body[name] });
 }
 
-/** The body of a create. It can mix variants A and B field by field. */
 export const CreatePaymentBody = z.object({
   amount: CreatedAmount.optional(),
   amount_minor: CreatedAmountMinor.optional(),
@@ -385,7 +383,6 @@ export const CreatePaymentBody = z.object({
   );
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
-/** The shown parts of a card. */
 export const ShownCard = z.object({
   brand: z.string().describe("The brand, such as `visa`, `mastercard`, `amex`, `discover`"),
   last4: z.string().describe("The last four digits"),
@@ -394,7 +391,6 @@ export const ShownCard = z.object({
 }).describe("The shown parts of a card");
 export type ShownCard = z.infer<typeof ShownCard>;
 
-/** A wallet. Its address is public, so responses show it whole. */
 export const ShownWallet = z.object({
   address: z.string().describe("Address of the wallet, which is public"),
   network: Network,
@@ -404,10 +400,8 @@ export const ShownWallet = z.object({
   ),
 }).describe("A wallet. Its address is public, so responses show it whole");
 
-/** The method of a payment by card. */
 export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard })
   .describe("The method of a payment by card");
-/** The method of a payment by SEPA or SWIFT. */
 export const IbanMethod = z.object({
   type: z.enum(BANK_RAILS).describe("Rail of the payment"),
   iban: ShownIban,
@@ -416,7 +410,6 @@ export const IbanMethod = z.object({
     .describe("The day on which the payment is collected under the mandate; null without one"),
 })
   .describe("The method of a payment by SEPA or SWIFT");
-/** The method of a payment by stablecoin. */
 export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet })
   .describe("The method of a payment by stablecoin");
 
@@ -454,7 +447,6 @@ export const BankTransferAction = z.object({
   ),
 }).describe("Show the payer these bank details");
 
-/** The payer sends a stablecoin. */
 export const SendStablecoinAction = z.object({
   type: z.literal("send_stablecoin"),
   network: Network,
@@ -468,7 +460,6 @@ export const SendStablecoinAction = z.object({
   uri: z.string().describe("An EIP-681 link for wallets and QR codes"),
 }).describe("Show the payer this address");
 
-/** The next step of the payer. */
 export const NextAction = z.discriminatedUnion("type", [
   AuthenticateAction,
   BankTransferAction,
@@ -476,7 +467,6 @@ export const NextAction = z.discriminatedUnion("type", [
 ]).describe("The next step of the payer");
 export type NextAction = z.infer<typeof NextAction>;
 
-/** A payment in a response. */
 export const Payment = z.object({
   id: id("pay_"),
   object: z.literal("payment"),
@@ -528,7 +518,6 @@ export const Payment = z.object({
 }).describe("A payment");
 export type Payment = z.infer<typeof Payment>;
 
-/** The body of a capture. Without an amount it captures the whole authorized amount. */
 export const CapturePaymentBody = z.object({
   amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
@@ -537,7 +526,6 @@ export const CapturePaymentBody = z.object({
 );
 export type CapturePaymentBody = z.infer<typeof CapturePaymentBody>;
 
-/** The body of an authentication: the result of 3-D Secure. */
 export const AuthenticatePaymentBody = z.object({
   result: z.enum(["success", "failure"]).default("success")
     .describe("`failure` declines the payment with `authentication_failed`"),

@@ -23,7 +23,6 @@ import {
   ShownMetadata,
 } from "./values.ts";
 
-/** Reasons of a refund. */
 export const RefundReason = z.enum(REFUND_REASONS).describe("Reason of the refund");
 export type RefundReason = z.infer<typeof RefundReason>;
 
@@ -62,7 +61,6 @@ const RefundDestination = z.union([
   z.object({ iban: ShownIban }).describe("The bank account that the request named"),
 ]);
 
-/** The body of a refund. Without an amount it refunds the rest of the payment. */
 export const CreateRefundBody = z.object({
   amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
@@ -76,14 +74,12 @@ export const CreateRefundBody = z.object({
 );
 export type CreateRefundBody = z.infer<typeof CreateRefundBody>;
 
-/** Status of a refund. */
 export const RefundStatus = z.enum(REFUND_STATUSES).describe(
   "Status of the refund. A `pending` refund is on its way to the payer and counts against the " +
     "amount that can be refunded",
 );
 export type RefundStatus = z.infer<typeof RefundStatus>;
 
-/** A refund in a response. */
 export const Refund = z.object({
   id: id("re_"),
   object: z.literal("refund"),

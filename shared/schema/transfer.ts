@@ -32,7 +32,6 @@ import {
   ShownMetadata,
 } from "./values.ts";
 
-/** Status of a transfer. */
 export const TransferStatus = z.enum(TRANSFER_STATUSES).describe("Status of a transfer");
 export type TransferStatus = z.infer<typeof TransferStatus>;
 
@@ -66,18 +65,15 @@ export const AdvanceTransferBody = z.object({
 /** A bank account as a destination. */
 export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban })
   .describe("A bank account as a destination");
-/** A wallet as a destination. */
 export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet })
   .describe("A wallet as a destination");
 
-/** The destination of a transfer in a response. */
 export const TransferDestination = z.discriminatedUnion("type", [
   IbanDestination,
   WalletDestination,
 ]).describe("The destination of the money, masked");
 export type TransferDestination = z.infer<typeof TransferDestination>;
 
-/** A transfer in a response. */
 export const Transfer = z.object({
   id: id("tr_"),
   object: z.literal("transfer"),

@@ -19,7 +19,6 @@ import {
 } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 
-/** Makes the schema of an id with this prefix. */
 export function id(prefix: IdPrefix) {
   return mustBe(
     z.string().regex(idPattern(prefix)),
@@ -49,7 +48,6 @@ export const Currency = mustBe(
   CURRENCY_WORDS,
 );
 
-/** A currency in a response. */
 export const CurrencyCode = z.string().describe(
   "Currency of the amounts: ISO 4217 code, `USDC` or `USDT`",
 );
@@ -77,7 +75,6 @@ function fewEntries(sent: Record<string, string>, context: z.RefinementCtx): unk
   return z.NEVER;
 }
 
-/** Metadata in a response. */
 export const ShownMetadata = z.record(z.string(), z.string()).describe(
   "Your own data, as the last request set it",
 );
@@ -143,9 +140,7 @@ export const Time = mustBe(
   "a date and time with its time zone, such as 2026-01-31T09:00:00Z",
 );
 
-/** Networks of a wallet. */
 export const Network = z.enum(NETWORKS).describe("Network of the wallet");
-/** Stablecoins. */
 export const Stablecoin = z.enum(STABLECOINS).describe("Stablecoin that is sent");
 
 /** Settlement of an asynchronous rail: at once, or by an advance. Test keys only. */

@@ -66,7 +66,6 @@ export const CreateWebhookEndpointBody = z.object({
 }).describe("A new webhook endpoint");
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
-/** Status of an endpoint. Only an enabled one gets events. */
 export const EndpointStatus = z.enum(ENDPOINT_STATUSES)
   .describe("Status of an endpoint. Only an `enabled` one gets events");
 export type EndpointStatus = z.infer<typeof EndpointStatus>;
@@ -98,7 +97,6 @@ export const RotateWebhookSecretBody = z.object({
   ),
 }).describe("The time that the older secrets still sign");
 
-/** Reasons for which an endpoint is disabled. */
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
 export type DisabledReason = typeof DISABLED_REASONS[number];
 
@@ -126,7 +124,6 @@ export const WebhookEndpoint = z.object({
 }).describe("A URL or an inbox that gets events, signed with its own secret");
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
-/** The response to a delete of an endpoint. */
 export const DeletedWebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
@@ -134,7 +131,6 @@ export const DeletedWebhookEndpoint = z.object({
 }).describe("A deleted webhook endpoint");
 export type DeletedWebhookEndpoint = z.infer<typeof DeletedWebhookEndpoint>;
 
-/** One HTTP attempt of a delivery. */
 export const DeliveryAttempt = z.object({
   number: z.number().int().min(1).describe("Number of the attempt, from 1"),
   at: Instant,
@@ -149,7 +145,6 @@ export const DeliveryAttempt = z.object({
 }).describe("One HTTP attempt of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
-/** The request of an attempt in a sandbox, and the beginning of its response. */
 export const DeliveryExchange = z.object({
   attempt: z.number().int().min(1).describe("Number of the attempt"),
   request: z.object({
@@ -167,13 +162,11 @@ export const DeliveryExchange = z.object({
 }).describe("The request of an attempt in a sandbox, and the beginning of its response");
 export type DeliveryExchange = z.infer<typeof DeliveryExchange>;
 
-/** Status of a delivery. */
 export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe(
   "Status of a delivery. `available`: it is in an inbox, and its receiver has not acknowledged it",
 );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
-/** The delivery of an event to one endpoint. */
 export const WebhookDelivery = z.object({
   id: id("whd_"),
   object: z.literal("webhook_delivery"),

@@ -46,7 +46,6 @@ const CHANGE = `select * from pay.change_api_key(
   p_request => $1::text, p_action => $2::text, p_id => $3::text, p_key => $4::text,
   p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusal => $7::text)`;
 
-/** The store of API keys. */
 export class ApiKeyStore {
   readonly #calls: EntryCalls;
 

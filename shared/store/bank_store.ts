@@ -89,7 +89,6 @@ export interface NewBatch {
   sum_minor: number;
 }
 
-/** An entry to store. */
 interface NewEntry {
   id: string;
   booked_on: string;
@@ -145,7 +144,6 @@ export interface NewRows {
   })[];
 }
 
-/** A whole file to import. */
 interface NewFile {
   sha256: string;
   name: string;
@@ -301,7 +299,6 @@ export class BankStore {
   }
 }
 
-/** Makes the text of an array of ids. */
 function arrayOf(ids: readonly string[]): string {
   return `{${ids.join(",")}}`;
 }

@@ -58,7 +58,6 @@ export interface ChainPayout {
   is_exported: boolean;
 }
 
-/** A payout that is final. */
 export interface PaidPayout {
   /** That of its provider event. */
   reference: string;

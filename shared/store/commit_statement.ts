@@ -4,7 +4,6 @@ import { Buffer } from "node:buffer";
 import type { Change, ChangedRows, StoredResponse } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest, type StoredBytes } from "./outcome.ts";
 
-/** A change with the access of its request. */
 export interface RequestedChange {
   access: Access;
   change: Change;
@@ -114,7 +113,6 @@ export class ChangeCost {
     this.#deliveries_of_event = Math.max(deliveries_of_event, this.#deliveries_of_event * MEMORY);
   }
 
-  /** Returns the cost of a change. */
   of({ change }: RequestedChange): number {
     const { response, payment, transfer, refunds, disputes, events } = change;
     let characters = response.body.length + (payment?.body.length ?? 0) +

@@ -15,7 +15,6 @@ import { encryptedSockets } from "./database_socket.ts";
 import { outliveLostWrites } from "./lost_write.ts";
 import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
-/** Options of a connection pool. */
 interface DatabaseOptions {
   /** `postgres://…`. Its `sslmode` selects the encryption (database_encryption.ts). */
   url: string;

@@ -12,7 +12,6 @@ import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import type { EncryptionMode } from "./database_encryption.ts";
 
-/** The options that the driver passes. */
 interface DriverOptions {
   host: string[];
   port: number[];

@@ -21,7 +21,6 @@ import { batchRequests } from "./request_batcher.ts";
  */
 const BOUNDS: FairQueueBounds = { slots: 3, levels: [2] };
 
-/** The calls of one pool. */
 export class EntryCalls {
   /** The tenants of keys, which `authenticate` learns. */
   readonly tenants = new KnownTenants();

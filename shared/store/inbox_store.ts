@@ -14,7 +14,6 @@ import {
 } from "./outcome.ts";
 import type { LeasedDelivery, SecretSource } from "./webhook_store.ts";
 
-/** A page of an inbox. */
 export interface InboxPage {
   environment_id: string;
   /** The id of the environment that a reset keeps. */
@@ -47,7 +46,6 @@ export interface WaitingReader {
   after: number;
 }
 
-/** The deliveries that a recovery makes pending. */
 interface MissedDeliveries {
   /** Bounds of the ids: from `from`, before `before`, and after `after` unless it is null. */
   from: string;

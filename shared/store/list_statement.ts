@@ -3,7 +3,6 @@
 import { type Access, listedAccess } from "./outcome.ts";
 import type { PageRequest } from "./page_request.ts";
 
-/** The statement. */
 export const LIST = `select * from pay.list(p_requests => $1::text)`;
 
 /** A page to read, with the access of its request. */

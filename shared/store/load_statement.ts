@@ -22,7 +22,6 @@ export type ResourceKind =
   | "faults"
   | "requests";
 
-/** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;
 
 /** A resource to load, with the access of its request. */

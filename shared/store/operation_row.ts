@@ -27,7 +27,6 @@ export type ProviderOp =
   /** Removes an instrument at its provider. */
   | "detach";
 
-/** The request of an operation on a dispute. */
 export interface DisputeRequest {
   /** `dp_…` */
   id: string;
@@ -95,7 +94,6 @@ export interface OperationRow {
   reserved: unknown;
 }
 
-/** An operation to insert. */
 export interface NewOperationRow extends
   Pick<
     OperationRow,

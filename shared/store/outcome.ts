@@ -291,7 +291,6 @@ export function rateLimited(): ApiError {
   return tryAgain("rate_limited", "Too many requests: slow down and try again");
 }
 
-/** The stored response in a row. */
 export function responseOf(row: Row<string>): StoredResponse {
   return { status: row.status!, body: row.body! };
 }

@@ -4,10 +4,8 @@
 
 import type { ResourceKind } from "./load_statement.ts";
 
-/** Kinds of resources that can be listed. */
 export type ListKind = Exclude<ResourceKind, "idempotency_keys"> | "ledger_entries";
 
-/** A page to read. */
 export interface PageRequest {
   kind: ListKind;
   limit: number;

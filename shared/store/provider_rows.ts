@@ -13,7 +13,6 @@ import type { ChangedRows, LoadedSubject, StoredResponse } from "./commit_rows.t
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
-/** States that an event reports. */
 export type ProviderEventState =
   | "pending"
   | "requires_action"
@@ -148,7 +147,6 @@ export interface DisputeReport {
   evidence?: { text: string; is_submitted: boolean };
 }
 
-/** An event as it is stored. */
 export interface StoredProviderEvent extends ProviderEvent {
   /** The signed change of the balance at the provider that the ledger has booked for it. */
   booked_minor: number;
@@ -236,7 +234,6 @@ export interface ProviderRecord {
   counted_as?: string;
 }
 
-/** The outcome of a record. */
 export interface RecordOutcome {
   /**
    * `stale`: the subject, or the booking of an event, has changed; load and decide again. `known`:

@@ -21,7 +21,6 @@ import type {
   StoredProviderEvent,
 } from "./provider_rows.ts";
 
-/** A payment with a challenge. */
 interface StoredChallenge {
   environment_id: string;
   account: string;
@@ -164,7 +163,6 @@ export class ProviderStore {
     await this.#database.query(STALL_READING, [account_id, error]);
   }
 
-  /** Stores the totals of a day. */
   async storeTotals(
     account_id: string,
     day: string,

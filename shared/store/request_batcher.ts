@@ -21,7 +21,6 @@ const LIMITS: BatchLimits = { concurrency: 1, most: 64 };
 /** Most characters of the requests of one statement. */
 const MOST_CHARACTERS = 1_000_000;
 
-/** The row for one request of a list. */
 export interface ListRow<Own extends string = never> extends Row<Own> {
   /** Position of the request in the list, from 1. */
   n: number;

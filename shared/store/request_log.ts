@@ -60,7 +60,6 @@ type Send = (
   replays: readonly CountedReplay[],
 ) => Promise<unknown>;
 
-/** Limits of the entries. */
 interface Limits {
   /** Milliseconds for which entries collect. */
   collect_ms: number;
@@ -166,7 +165,6 @@ export class RequestLog {
     this.#background(this.#write(request).finally(() => this.#requests--));
   }
 
-  /** Counts a replay. */
   countReplay(environment_id: string, api_key_id: string, key: string): void {
     const replay = { environment_id, api_key_id, key, count: 1 };
     const counted = this.#replays.get(nameOf(replay));

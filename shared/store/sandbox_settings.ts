@@ -3,7 +3,6 @@
  * `pay.sandbox_settings` (supabase/schemas/sandbox_settings.sql, ADR 0023).
  */
 
-/** The settings of a sandbox. */
 export interface SandboxSettings {
   version: number;
   /** How far a clock that runs is ahead of the real time, in milliseconds. */

@@ -62,7 +62,6 @@ export type Committed =
   /** A new transfer exceeds the available balance; nothing was written. */
   | { outcome: "insufficient" };
 
-/** A page of a list. */
 interface Page {
   /** The items as JSON text, newest first, separated by commas. */
   data: string;
@@ -215,7 +214,6 @@ export class Store {
     return { outcome: "found", body: row.body!, detail: row.detail ?? null };
   }
 
-  /** Reads a page of a list. */
   async list(access: Access, page: PageRequest): Promise<Page> {
     const requested = { access, page };
     const { data, has_more, next_cursor } = await databaseSpan(

@@ -49,7 +49,6 @@ interface EndpointRow {
 /** The columns of an endpoint that the dispatcher needs. */
 type LoadedEndpoint = Pick<EndpointRow, "revision" | "status" | "body">;
 
-/** A decided change of an endpoint. */
 export interface EndpointChange {
   id: string;
   /** The revision on which the decision is based; null for a create. */
@@ -83,7 +82,6 @@ export interface LeasedDelivery {
    * The resource of the event. Deliveries of one endpoint and subject come in the sending order.
    */
   subject_id: string;
-  /** Number of the attempt. */
   attempt: number;
   /** End of the lease, as text. The database ignores a result with another number or end. */
   leased_until: string;
@@ -169,14 +167,12 @@ export interface DeliveryPoll {
   excluded: readonly string[];
 }
 
-/** An endpoint with which a poll of the dispatcher fails. */
 interface FailingEndpoint {
   endpoint_id: string;
   /** The SQLSTATE. */
   code: string;
 }
 
-/** A triggered event with its delivery. */
 interface TriggeredDelivery {
   endpoint_id: string;
   event_id: string;
@@ -189,7 +185,6 @@ interface TriggeredDelivery {
   leased_until_ms: number | null;
 }
 
-/** A triggered attempt that has ended. */
 interface EndedTrigger {
   delivery_id: string;
   delivered: boolean;
@@ -198,7 +193,6 @@ interface EndedTrigger {
   log_entry: AttemptLogEntry | null;
 }
 
-/** An endpoint that the dispatcher disables, with the event for that. */
 interface DisabledEndpoint {
   environment_id: string;
   id: string;
@@ -402,7 +396,6 @@ function written(row: Admitted<ChangeRow>, response: StoredResponse): Written {
   }
 }
 
-/** Makes the parameter with the results of attempts. */
 function resultsParameter(results: readonly AttemptResult[]): string {
   if (results.length === 0) return "{}";
   return JSON.stringify({

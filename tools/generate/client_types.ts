@@ -325,7 +325,6 @@ function listAt(path: string): Form {
   return { doc: `\`GET ${path}\``, is_list: true };
 }
 
-/** The beginning of the module. */
 const HEAD = `/**
  * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339 in
  * UTC, and amounts are integers in minor units of their currency.
@@ -341,7 +340,6 @@ export interface ListParams {
 }
 `;
 
-/** The name of the type of each schema. */
 const NAMES = new Map<z.ZodType, string>([
   ...Object.entries(ENUMS).map(([name, schema]) => [schema, name] as const),
   ...TYPES.filter(([, , form]) => !form?.only && !form?.required && !form?.without)
@@ -355,7 +353,6 @@ const NAMES = new Map<z.ZodType, string>([
   [value.Stablecoin, "Stablecoin"],
 ]);
 
-/** The name of each list of values, by its values. */
 const NAMED_LISTS = new Map<string, string>([
   ...Object.entries(LISTS).map(([name, [, values]]) => [values.join(), name] as const),
   ...Object.entries(ENUMS).map(([name, { options }]) => [options.join(), name] as const),

@@ -2,7 +2,6 @@
 
 import type { ErrorCode } from "../../shared/core/errors.ts";
 
-/** The explanation of a code. */
 interface ErrorHelp {
   /** The cause of the error: a clause without a full stop. */
   when: string;

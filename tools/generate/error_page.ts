@@ -18,7 +18,6 @@ import {
   TOKEN_TABLE,
 } from "./test_value_tables.ts";
 
-/** Returns the page as Markdown. */
 export function renderErrorPage(): string {
   return [
     "# Errors",

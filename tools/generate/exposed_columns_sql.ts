@@ -41,7 +41,6 @@ const VIEWS: readonly [kind: string, resource: z.ZodObject, columns: string, own
 /** Members that are a column of another name. */
 const ALIASES: Readonly<Record<string, string>> = { amount: "amount_minor" };
 
-/** Returns the file. */
 export function renderExposedColumns(): string {
   const cases = VIEWS.map(([kind, { shape }, columns, own]) => {
     const words = Object.entries(shape).map(([name, member]) => {
@@ -68,7 +67,6 @@ $$;
 `;
 }
 
-/** The type of a member in SQL. */
 function typeOf(member: z.core.$ZodType): string {
   if (member instanceof z.ZodNullable) return typeOf(member.unwrap());
   if (member instanceof z.ZodISODateTime) return "timestamptz";

@@ -5,7 +5,6 @@ export function renderTable(head: readonly string[], rows: readonly string[][]):
   return renderTextTable(head, rows.map(([first, ...rest]) => [`\`${first}\``, ...rest]));
 }
 
-/** Returns the lines of a table of text. */
 export function renderTextTable(head: readonly string[], rows: readonly string[][]): string[] {
   const cells = [[...head], ...rows];
   const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));

@@ -3,7 +3,6 @@
 import { renderTextTable } from "./markdown_table.ts";
 import { COSTLY_READS, LARGE_BODIES, PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 
-/** Returns the table in Markdown. */
 export function renderPlacesTable(): string {
   const { sandboxes, live, long_waits, page_waits, key_checks, keyless } = PLACE_BOUNDS;
   const rows: [request: string, owner: string, of_one: number, in_all: number | "–"][] = [

@@ -3,7 +3,6 @@
 import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
 import { type Rail, RAILS } from "../../shared/domain/rails.ts";
 
-/** Returns the file. */
 export function renderRailsSql(): string {
   return `-- Written by "deno task generate" from shared/domain/rails.ts: do not edit.
 -- Purpose: the rules of rails by which database functions decide.

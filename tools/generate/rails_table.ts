@@ -15,7 +15,6 @@ const REFUND_TO: Record<Rail["refund_to"], string> = {
   wallet: "back, or to the wallet in `destination`",
 };
 
-/** Returns the table in Markdown. */
 export function renderRailsTable(): string {
   const head = [
     "`method_kind`",

@@ -9,7 +9,6 @@ import {
 import { replaceBlock } from "./generated_block.ts";
 import { renderTable } from "./markdown_table.ts";
 
-/** A variable, its default and its meaning. */
 type Setting = [name: string, default_value: string, meaning: string];
 
 /** The variables of the commands that run on the operator's machine. */

@@ -19,7 +19,6 @@ import {
 import type { Outcome } from "../../shared/schema/payment.ts";
 import { renderTable } from "./markdown_table.ts";
 
-/** The test cards, as the lines of a table. */
 export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
 
 /** The test tokens, as the lines of a table. */
@@ -70,7 +69,6 @@ export const COLLECTION_TABLE = renderTable(
   }),
 );
 
-/** The outcomes, as the lines of a table. */
 export const OUTCOME_TABLE = renderTable(
   ["`outcome`", "Payment"],
   OUTCOMES.map((outcome) => [outcome, resultText(OUTCOME_RESULTS[outcome])]),

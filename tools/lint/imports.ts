@@ -61,7 +61,6 @@ function folderOf(path: string): string | undefined {
   return [3, 2].map((depth) => parts.slice(0, depth).join("/")).find((one) => one in ARROWS);
 }
 
-/** A folder with all that it reaches, itself or by the folder around it. */
 function reachedFrom(folder: string): Set<string> {
   const reached = new Set([folder, folder.split("/").slice(0, 2).join("/")]);
   for (const at of reached) for (const to of ARROWS[at] ?? []) reached.add(to);

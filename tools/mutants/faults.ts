@@ -158,7 +158,6 @@ function textAt(lines: readonly string[], { start, end }: Range): string {
   return part.join("\n");
 }
 
-/** Divides a patch into patches of one hunk each. */
 function* hunksOf(patch: string): Generator<{ place: string; hunk: string; text: string }> {
   for (const file of patch.split(/^(?=diff --git )/m)) {
     const place = /^\+\+\+ b\/(.+)$/m.exec(file)?.[1];

@@ -355,7 +355,6 @@ async function sqlOfFix(plain: string, { place, plant }: Fault): Promise<string 
   return renderMigration(text);
 }
 
-/** Whether files have no error of types. */
 async function compiles(copy: string, ...files: string[]): Promise<boolean> {
   const { success } = await new Deno.Command(Deno.execPath(), {
     args: ["check", "--quiet", ...files],

@@ -16,13 +16,11 @@ export interface NoticedFault {
 
 const PATH = fileURLToPath(new URL("noticed.json", import.meta.url));
 
-/** Reads the table, by the names of the faults. */
 export async function readTable(): Promise<Map<string, NoticedFault>> {
   const text = await Deno.readTextFile(PATH).catch(() => "[]");
   return new Map((JSON.parse(text) as NoticedFault[]).map((row) => [row.name, row]));
 }
 
-/** Writes the table, a line for each fault. */
 export function writeTable(table: ReadonlyMap<string, NoticedFault>): void {
   const rows = [...table.values()].sort((a, b) =>
     a.kind === b.kind ? (a.name < b.name ? -1 : 1) : a.kind < b.kind ? -1 : 1
@@ -31,7 +29,6 @@ export function writeTable(table: ReadonlyMap<string, NoticedFault>): void {
   Deno.writeTextFileSync(PATH, `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`);
 }
 
-/** Makes the row of a fault. */
 export function rowOf(
   { kind, name, change, place }: Fault,
   by: { file: string; level: "pure" | "database" } | null,

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { runProgram } from "./package/run_program.ts";
 import type { Manifest } from "../publication/publication.ts";
 
-/** A package that is a part of the published one. */
 interface Part {
   name: string;
   version: string;

@@ -23,7 +23,6 @@ export async function readVersions(): Promise<Record<string, string>> {
   return versions;
 }
 
-/** Returns the text of CHANGELOG.md. */
 export function readChangelogFile(): Promise<string> {
   return Deno.readTextFile(join(ROOT, "CHANGELOG.md"));
 }

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { listMigrations, MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
 
-/** The path of the file. */
 export const RELEASES_FILE = fileURLToPath(
   new URL("../../supabase/releases.json", import.meta.url),
 );
@@ -18,7 +17,6 @@ type Hashes = Record<string, string>;
 /** For each release, oldest first: the migrations that are new in it. */
 type Releases = Record<string, Hashes>;
 
-/** Reads the file. */
 export async function readReleases(path: string = RELEASES_FILE): Promise<Releases> {
   return JSON.parse(await Deno.readTextFile(path)) as Releases;
 }

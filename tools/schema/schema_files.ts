@@ -11,7 +11,6 @@ import { listMigrations, MIGRATIONS_DIR } from "../../apps/server/migrations/mig
 import { readReleases, releasedFiles, RELEASES_FILE } from "./releases.ts";
 import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
 
-/** The paths of a project. */
 interface SchemaFolders {
   migrations: string;
   schemas: string;
@@ -19,17 +18,14 @@ interface SchemaFolders {
   releases: string;
 }
 
-/** The folder of the files. */
 const SCHEMAS_DIR = fileURLToPath(new URL("../../supabase/schemas", import.meta.url));
 
-/** The paths of this project. */
 const FOLDERS: SchemaFolders = {
   migrations: MIGRATIONS_DIR,
   schemas: SCHEMAS_DIR,
   releases: RELEASES_FILE,
 };
 
-/** The migration of the functions that no release has. */
 interface FunctionsMigration {
   path: string;
   text: string;

@@ -5,7 +5,6 @@ import type { StaticFile } from "./static_site.ts";
 /** The folder of the console, whose colours, font and icon the other sites have too. */
 export const CONSOLE = new URL("../../apps/console/", import.meta.url);
 
-/** Types by the ends of names. */
 const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   html: "text/html; charset=utf-8",
@@ -28,7 +27,6 @@ export function fileOf(name: string, body: StaticFile["body"]): StaticFile {
   return { type: TYPES[name.split(".").at(-1)!] ?? "text/plain; charset=utf-8", body };
 }
 
-/** Reads files of a folder. */
 export function readAssets(folder: URL, names: readonly string[]): Promise<[string, StaticFile][]> {
   return Promise.all(
     names.map(async (name) => [name, fileOf(name, await Deno.readFile(new URL(name, folder)))]),

@@ -3,7 +3,6 @@
 import { parseArgs } from "node:util";
 import { resolve } from "node:path";
 
-/** The parsed arguments. */
 interface HostingArguments {
   /** Base URL of the API, without a slash at its end. */
   base_url: string;

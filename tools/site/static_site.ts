@@ -8,7 +8,6 @@ import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { createHash } from "node:crypto";
 import { acceptsGzip, gzip } from "../../shared/http/gzip.ts";
 
-/** A file. */
 export interface StaticFile {
   /** Its `Content-Type`. */
   type: string;

@@ -6,7 +6,6 @@
 
 import { isLoopback } from "../../shared/core/loopback.ts";
 
-/** The run that the arguments ask for. */
 interface LiveCardRun {
   /** The arguments, with the folder of the tests in place of the flag. */
   args: string[];

@@ -8,13 +8,11 @@ import { pathToFileURL } from "node:url";
 import { SLOWEST } from "./test_files.ts";
 
 const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.meta.url).href;
-/** Files that share a worker. */
 const GROUP_FILES = 6;
 /** Tests that start programs take their time whatever a worker costs. */
 const WITH_PROGRAMS =
   /^tests\/(bench|cells|chaos|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|stripe|supabase|upgrade)\//;
 
-/** Whether the tests of a file start programs. */
 export function startsPrograms(file: string): boolean {
   return WITH_PROGRAMS.test(file);
 }

@@ -16,7 +16,6 @@ const MEMORY_BYTES = 4 * 1024 ** 3;
 /** Test files run in parallel, and each opens several connections. */
 const MAX_CONNECTIONS = "300";
 
-/** The PostgreSQL server of a run. */
 interface RunServer {
   superuser_url: string;
   programs_home: string;
@@ -77,7 +76,6 @@ export async function startServer(folder: string): Promise<RunServer> {
   };
 }
 
-/** The server of TEST_DATABASE_URL. */
 function externalServer(superuser_url: string, folder: string): RunServer {
   return { superuser_url, programs_home: folder, close: () => Promise.resolve() };
 }

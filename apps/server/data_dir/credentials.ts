@@ -6,7 +6,6 @@
 import { join } from "node:path";
 import { writePrivateFile } from "./private_file.ts";
 
-/** The keys of the demo account. */
 export interface DemoKeys {
   test_key: string;
   live_key: string;
@@ -17,7 +16,6 @@ export interface Credentials extends DemoKeys {
   base_url: string;
 }
 
-/** Path of the file. */
 export function credentialsPath(data_dir: string): string {
   return join(data_dir, "credentials.json");
 }

@@ -5,7 +5,6 @@
 
 import { resolve } from "node:path";
 
-/** The checked settings. */
 export interface Settings {
   /** PORT on 127.0.0.1. 0 stands for any free port. */
   port: number;
@@ -61,7 +60,6 @@ export function readSettings(
   };
 }
 
-/** Reads PORT. */
 export function readPort(text: string | undefined, standard: number): number {
   if (text === undefined) return standard;
   const port = Number(text);

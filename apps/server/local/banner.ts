@@ -3,7 +3,6 @@
 import { keyLink, referenceKeyLink } from "../../../packages/sandbox/key_link.ts";
 import type { Credentials } from "../data_dir/credentials.ts";
 
-/** The values that the banner shows. */
 interface BannerValues extends Credentials {
   /** Path of credentials.json, relative if the file is inside the current folder. */
   credentials_path: string;

@@ -6,7 +6,6 @@ import { createSandboxFunction } from "../../../shared/functions/sandbox_functio
 import type { EdgeFunctions, LocalServer } from "./local_server.ts";
 import type { Shutdown } from "./shutdown.ts";
 
-/** The times of a stop. */
 export interface StopTimes {
   /** Time that requests in flight have. */
   drain_ms: number;

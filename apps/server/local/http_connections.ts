@@ -10,7 +10,6 @@
 
 import { CONNECTIONS } from "../../../shared/jobs/places.ts";
 
-/** Limits of a server. */
 export interface ConnectionLimits {
   /** Timeout from the connect until the head of the first request is complete. */
   head_ms: number;
@@ -37,13 +36,11 @@ export interface ConnectionInfo {
 
 type Handler = (request: Request, info: ConnectionInfo) => Response | Promise<Response>;
 
-/** A running server. */
 interface ConnectionServer {
   /** Accepts no new connection, waits for the requests in flight, closes idle connections. */
   shutdown(): Promise<void>;
 }
 
-/** A connection that Deno serves. */
 interface ServedConnection {
   finished: Promise<void>;
   shutdown(): Promise<void>;
@@ -57,7 +54,6 @@ type ServeConnection = (
   onListen: () => void,
 ) => ServedConnection;
 
-/** An open connection. */
 interface Connection {
   served: ServedConnection;
   cutter: Cutter;
@@ -141,7 +137,6 @@ class Cutter {
   }
 }
 
-/** The open connections of a server. */
 class OpenConnections {
   readonly #limits: ConnectionLimits;
   readonly #handler: Handler;
@@ -258,7 +253,6 @@ class OpenConnections {
   }
 }
 
-/** Resolves when the signal aborts. */
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -54,7 +54,6 @@ export async function runUntilEnd(
   }
 }
 
-/** Prints the banner of a service. */
 export function printBanner({ data_dir }: Settings, service: RunningService): void {
   const { credentials, log_path, database } = service;
   say(renderBanner({

@@ -22,7 +22,6 @@ export interface DatabaseOptions extends Omit<PostgresOptions, "data_dir" | "sig
 export interface ReadyDatabase {
   /** URL with a user who can execute the operator's functions. */
   operator_url: string;
-  /** URL with the user that the functions log in as. */
   functions_url: string;
   /** Host and database name for the banner. Null for the embedded server. */
   shown_as: string | null;

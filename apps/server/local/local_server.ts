@@ -22,7 +22,6 @@ export type EdgeFunction = (
   info?: ConnectionInfo,
 ) => Response | Promise<Response>;
 
-/** The functions by name. */
 export type EdgeFunctions = Readonly<Record<"api-v1-payments" | "api-v1-sandbox", EdgeFunction>>;
 
 /** The local server. It returns 503 until `serve` is called, and again after `stop` is called. */
@@ -40,7 +39,6 @@ export interface LocalServer {
   stop(deadline_ms: number, notice_ms?: number): Promise<void>;
 }
 
-/** Options of the server. */
 interface ServerOptions {
   /** The address to listen at; by default 127.0.0.1. */
   hostname?: string;
@@ -55,7 +53,6 @@ interface ServerOptions {
 
 /** The path under which Supabase serves functions. Their own routes begin after it. */
 export const MOUNT = "/functions/v1";
-/** The path of the console. */
 export const CONSOLE_PATH = "/console";
 /** The path of the documentation, to which `doc_url` of errors leads. */
 export const DOCS_PATH = "/docs";

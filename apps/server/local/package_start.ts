@@ -102,7 +102,6 @@ function siteFolder(name: string): string {
   return fileURLToPath(new URL(`sites/${name}`, PACKAGE_DIR));
 }
 
-/** Reads a stream to its end. */
 async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
   for await (const _ of stream);
 }

@@ -4,7 +4,6 @@
  * each request. A killed process can lose its last lines.
  */
 
-/** An open log file. */
 interface ServerLog {
   write(line: string): void;
   /** Writes the buffered lines and closes the file. */

@@ -45,7 +45,6 @@ export interface ServiceParts {
   database: DatabaseOptions;
 }
 
-/** A service that is ready. */
 export interface RunningService {
   database: ReadyDatabase;
   credentials: Credentials;

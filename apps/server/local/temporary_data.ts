@@ -20,7 +20,6 @@ import { exists, type InstallOptions, POSTGRES_VERSION } from "../postgres/postg
 import { startPostgres } from "../postgres/embedded_postgres.ts";
 import { listMigrations, migrate, MIGRATIONS_DIR } from "../migrations/migrate.ts";
 
-/** A data folder. */
 interface TemporaryData {
   path: string;
   /** Ends the server if it still runs, and deletes the folder. Needed on Windows only. */

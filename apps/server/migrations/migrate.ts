@@ -36,7 +36,6 @@ export class ForeignDatabaseError extends MigrationError {
   }
 }
 
-/** A migration file. */
 interface Migration {
   file: string;
   version: string;

@@ -11,14 +11,12 @@
 import { dirname, join } from "node:path";
 import { hasServer } from "./postgres_cluster.ts";
 
-/** The file that names the data folders. */
 const MARKER = "data_folders.json";
 /** The names of the folders that `postgresHome` makes. */
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** How long a folder must be unused: time to start a project again after it was moved. */
 const UNUSED_MS = 24 * 3_600_000;
 
-/** A data folder, and the disk on which it is. */
 interface DataFolder {
   path: string;
   device: number;

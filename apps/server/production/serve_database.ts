@@ -16,7 +16,6 @@ import { ForeignDatabaseError, listMissing } from "../migrations/migrate.ts";
 const VARIABLE = "PAYMENTS_DB_URL";
 const REMEDY = 'run "deno task migrate" of this version';
 
-/** A checked database. */
 interface ServeDatabase {
   /** Whether pg_cron and pg_net run the jobs, as the migrations have it (architecture §4). */
   has_scheduler: boolean;

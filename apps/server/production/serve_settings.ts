@@ -12,7 +12,6 @@ import { CONSOLE_PATH } from "../local/local_server.ts";
 
 type Environment = (name: string) => string | undefined;
 
-/** The checked settings. */
 interface ServeSettings {
   /** HOST: the address to listen at. */
   hostname: string;
@@ -20,7 +19,6 @@ interface ServeSettings {
   port: number;
   /** CONSOLE=1: the console is served too. */
   has_console: boolean;
-  /** The settings of the functions. */
   functions: Settings;
   /** The variables of the functions, with the values that this program adds. */
   env(name: string): string | undefined;

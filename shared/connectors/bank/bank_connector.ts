@@ -7,7 +7,6 @@
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
 import type { BankStore } from "../../store/bank_store.ts";
 
-/** Makes the connector. */
 export function bankConnector(store: BankStore): Connector {
   const send: OperationPort["send"] = async (account, operation) => {
     const { replyTo } = await import("./bank_operations.ts");

@@ -50,7 +50,6 @@ const NAMES: readonly string[] = [
   ...Object.keys(DAYS),
 ];
 
-/** The settings, with defaults. */
 export interface BankSettings {
   /** Without spaces. */
   iban: string;

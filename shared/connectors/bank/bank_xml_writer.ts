@@ -8,7 +8,6 @@
 /** Written XML. Only the functions of this module make one. */
 export type Xml = string & { readonly xml: unique symbol };
 
-/** Returns an element with a text. */
 export function textElement(
   name: string,
   text: string,
@@ -18,7 +17,6 @@ export function textElement(
   return `<${name}${written.join("")}>${escape(text)}</${name}>` as Xml;
 }
 
-/** Returns an element with other elements. */
 export function element(name: string, children: readonly (Xml | null)[]): Xml {
   return `<${name}>${children.filter((child) => child !== null).join("")}</${name}>` as Xml;
 }

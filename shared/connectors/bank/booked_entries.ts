@@ -33,7 +33,6 @@ export interface EntryAbout {
 /** An event of an entry, with what a person needs to assign it. */
 export type BookedEvent = ProviderEvent & { about?: EntryAbout };
 
-/** An entry with its events. */
 export interface BookedEntry {
   /** The same in every file that has the entry. */
   id: string;
@@ -54,7 +53,6 @@ export interface BookedEntry {
   payers: NamedPayer[];
 }
 
-/** A part of an entry. */
 interface Part {
   direction: Direction;
   amount_minor: number;

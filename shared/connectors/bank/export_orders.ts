@@ -27,7 +27,6 @@ import { writeCollections } from "./write_collections.ts";
 import { type BankFile, UnwritableOrder } from "./write_file.ts";
 import { payoutFileKind, writePayouts } from "./write_payouts.ts";
 
-/** Longest text of a remittance. */
 const REMITTANCE_MAX = 140;
 
 /** An order that waits for its export. */
@@ -43,7 +42,6 @@ export interface WaitingOrder {
   details: BankDetails;
 }
 
-/** A file to export. */
 export interface ExportedFile extends BankFile {
   /** Its own ids are made of it. */
   id: string;

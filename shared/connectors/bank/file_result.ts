@@ -2,7 +2,6 @@
 
 import type { ImportedFile } from "./import_bank_file.ts";
 
-/** The result of the import of one file. */
 export interface FileResult {
   file: string;
   result: "applied" | "unchanged" | "refused";
@@ -32,7 +31,6 @@ export function resultOf(
   return { file, result, entries, details, booked, exceptions, warnings, error: null };
 }
 
-/** Makes the result of a refused file. */
 export function refusedResult(file: string, error: string): FileResult {
   const nothing = { entries: 0, details: 0, booked: 0, exceptions: 0, warnings: [] };
   return { file, result: "refused", ...nothing, error };

@@ -15,7 +15,6 @@ const GROWTH = 1.5;
 /** A slot counts up to this number. */
 const SLOT_COUNT_MAX = 255;
 
-/** The counts of a file. */
 export class Counts {
   readonly #tables = new Map<string, Table>();
   /** Counts that are too large for their slot. */

@@ -39,12 +39,10 @@ import type {
 } from "./read_records.ts";
 import { checkOf, isRepeat, rejectionOf, reportedId } from "./reported_statuses.ts";
 
-/** The records that become rows. */
 const ROWS: ReadonlySet<BankRecord["record"]> = new Set(["entry", "detail", "status"]);
 /** Rows of a kind that are stored at a time, and the events of entries. */
 const BATCH = 50;
 const BATCH_EVENTS = 1_000;
-/** Warnings that are kept. */
 const WARNINGS_MAX = 100;
 /** The elements of rows, and of statuses by their level. */
 const ELEMENTS: Readonly<Record<string, string>> = { entry: "Ntry", detail: "TxDtls" };
@@ -122,7 +120,6 @@ export async function importBankFile(
   return await importer.end();
 }
 
-/** A booked entry that is complete. */
 interface ReadyEntry {
   entry: EntryRecord;
   parts: EntryPart[];

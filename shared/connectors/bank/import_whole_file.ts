@@ -22,7 +22,6 @@ type WrittenRows =
   & Pick<NewRows, "statement" | "proves_balances">
   & Record<typeof LISTS[number], string[]>;
 
-/** A file in memory. */
 interface WholeFile {
   bytes: Uint8Array;
   sha256: string;

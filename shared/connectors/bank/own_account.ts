@@ -20,7 +20,6 @@ const WHOLE_MIN = 8;
 /** Digits of a German number. */
 const DE_LENGTH = 10;
 
-/** Reports whether the number of an account in a file is that of this one. */
 export function isOwnNumber(text: string, { iban, currency }: OwnAccount): boolean {
   const characters = text.toUpperCase().replace(/[^A-Z0-9]+/g, "");
   return [characters, withoutEnd(characters, currency)].some((number) =>

@@ -5,7 +5,6 @@ import { BankFileError } from "./bank_file_error.ts";
 import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
 import type { BankCode, Direction } from "./read_records.ts";
 
-/** A decimal of XML Schema. */
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?$/;
 const DATE = /^\d{4}-\d{2}-\d{2}/;
 
@@ -47,7 +46,6 @@ export function readDirection(element: XmlElement): Direction | null {
   return text === "CRDT" ? "credit" : text === "DBIT" ? "debit" : null;
 }
 
-/** The other direction. */
 export function opposite(direction: Direction): Direction {
   return direction === "credit" ? "debit" : "credit";
 }

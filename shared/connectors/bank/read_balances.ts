@@ -32,7 +32,6 @@ interface BalancePair {
   is_strict: boolean;
 }
 
-/** A balance as it is written. */
 interface WrittenBalance {
   record: BalanceRecord;
   element: XmlElement;
@@ -40,7 +39,6 @@ interface WrittenBalance {
   has_sign: boolean;
 }
 
-/** The sums of one statement. */
 export class StatementSums {
   readonly #pair: BalancePair | null;
   readonly #summary: XmlElement | null;
@@ -63,7 +61,6 @@ export class StatementSums {
     return this.#pair !== null || this.#summary !== null;
   }
 
-  /** Adds an entry as it is written. */
   add(entry: EntryRecord, is_open_reversal: boolean): void {
     this.#entries++;
     this.#currency ??= entry.currency;

@@ -24,7 +24,6 @@ const KINDS: ReadonlyMap<string, MessageKind> = new Map([
   ["RsltnOfInvstgtn", "camt.029"],
 ]);
 
-/** The message that is being read. */
 interface OpenMessage {
   place: XmlElement;
   reader: MessageReader;

@@ -32,7 +32,6 @@ const STATUSES: ReadonlyMap<string, EntryRecord["status"]> = new Map([
   ["INFO", "information"],
 ]);
 
-/** The statement around an entry. */
 interface EntryContext {
   kind: MessageKind;
   account: string;
@@ -50,7 +49,6 @@ export interface WrittenEntry {
   details: WrittenDetail[];
 }
 
-/** Reads one entry. */
 export class EntryReader {
   readonly #context: EntryContext;
   /** The entry, with all elements but its details. */
@@ -109,7 +107,6 @@ export class EntryReader {
     return detail;
   }
 
-  /** The amount and the direction. */
   #readHead(): { currency: string; amount_minor: number; direction: Direction } {
     if (this.#money === null) {
       const amount = childOf(this.#entry, "Amt");

@@ -5,7 +5,6 @@
  * camt.029.
  */
 
-/** The messages that are read. */
 export type MessageKind = "camt.052" | "camt.053" | "camt.054" | "pain.002" | "camt.029";
 
 /** Which way money moved, seen from the account. */
@@ -152,7 +151,6 @@ export interface DetailRecord {
   information: string | null;
 }
 
-/** A structured reference. */
 export interface Reference {
   /** Such as `SCOR`, `QRR` or `CINV`. */
   type: string | null;

@@ -17,7 +17,6 @@ import type { MessageKind, Page, StatementRecord } from "./read_records.ts";
  * as written.
  */
 const WAITING_MAX = 2_000;
-/** The containers of statements. */
 const STATEMENTS: readonly string[] = ["Stmt", "Rpt", "Ntfctn"];
 const PAGES: readonly string[] = ["StmtPgntn", "RptPgntn", "NtfctnPgntn"];
 /** Elements of a statement that are used. The others are not kept in memory. */
@@ -54,7 +53,6 @@ export const STATEMENT_CONTAINERS: ReadonlySet<string> = new Set([
   "NtryDtls",
 ]);
 
-/** Reads the statements of one message. */
 export class StatementReader implements MessageReader {
   readonly #kind: MessageKind;
   readonly #sink: Sink;

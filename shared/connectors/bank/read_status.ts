@@ -38,7 +38,6 @@ const RESULTS: ReadonlyMap<string, StatusResult> = new Map(
 /** The elements inside of a message that are read one by one. */
 export const STATUS_CONTAINERS: ReadonlySet<string> = new Set(["OrgnlPmtInfAndSts", "CxlDtls"]);
 
-/** Reads the statuses of one message. */
 export class StatusReader implements MessageReader {
   readonly #record: StatusRecord["record"];
   readonly #sink: Sink;

@@ -143,12 +143,10 @@ export function dateTime(at: Date): string {
   return `${at.toISOString().slice(0, 19)}Z`;
 }
 
-/** Returns an amount with its currency. */
 export function amountElement(tag: string, amount_minor: number, currency: string): Xml {
   return textElement(tag, formatDecimal(amount_minor, currency), { Ccy: currency });
 }
 
-/** Returns the ids of a payment. */
 export function paymentIds(id: string, uetr: string | null): Xml {
   return element("PmtId", [
     textElement("EndToEndId", bankIdentifier(id)),

@@ -38,7 +38,6 @@ const Log = z.object({
   removed: z.boolean().optional(),
 });
 
-/** A block. */
 export interface Block {
   number: number;
   /** Lower case, as all hashes here. */
@@ -61,7 +60,6 @@ export interface ChainTransfer {
   time: number | null;
 }
 
-/** A transaction in a block. */
 interface Receipt {
   /** Lower case. */
   block_hash: string;
@@ -70,7 +68,6 @@ interface Receipt {
   transfers: ChainTransfer[];
 }
 
-/** The transfers of a range of blocks. */
 interface Transfers {
   /** In the order of the chain. */
   transfers: ChainTransfer[];

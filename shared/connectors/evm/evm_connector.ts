@@ -8,7 +8,6 @@
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
 import type { ChainStore } from "../../store/chain_store.ts";
 
-/** Makes the connector. */
 export function evmConnector(store: ChainStore): Connector {
   /** Sends an operation, or syncs its state. Both do the next step that is still missing. */
   const send: OperationPort["send"] = async (account, operation, signal) => {

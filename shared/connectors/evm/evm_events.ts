@@ -9,7 +9,6 @@ import type { WatchedDeposit } from "../../store/chain_store.ts";
 import type { Block, ChainTransfer } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
-/** The event of a transfer to an address. */
 export function transferEvent(
   account: ProviderAccount,
   deposit: WatchedDeposit,

@@ -54,7 +54,6 @@ export function quoteOf(proposed: FeeQuote, { base_fees, tips }: FeeHistory): Fe
   };
 }
 
-/** The limits of an account. */
 export interface FeeLimits {
   network: EvmNetwork;
   /** The most that one payout may cost, in wei. */

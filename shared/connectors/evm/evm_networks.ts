@@ -12,7 +12,6 @@ import type { Network } from "../../core/wallet_address.ts";
 /** A network of the Ethereum family. */
 export type EvmNetwork = Exclude<Network, "solana" | "tron">;
 
-/** A main network. */
 interface MainNetwork {
   chain_id: number;
   /** EIP-55. */

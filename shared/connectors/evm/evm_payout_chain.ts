@@ -53,14 +53,12 @@ export interface OutgoingTransfer {
   amount: bigint;
 }
 
-/** A transaction in a block. */
 interface Mined {
   block_number: number;
   /** False: it was reverted. */
   has_worked: boolean;
 }
 
-/** A transaction of the signer. */
 interface PayoutTransaction extends Fees {
   contract: string;
   data: string;
@@ -84,7 +82,6 @@ export class PayoutChain {
     this.#signal = signal;
   }
 
-  /** Returns the number of the final block. */
   async final(): Promise<number> {
     return (await this.#chain.heads()).final;
   }
@@ -199,7 +196,6 @@ export class PayoutChain {
     return transfers;
   }
 
-  /** Sends a transaction to the signer, and returns its hash. */
   async send(signer_url: string, transaction: PayoutTransaction): Promise<string> {
     const { contract, data, nonce, gas, max_fee, priority_fee } = transaction;
     const params = [{

@@ -41,7 +41,6 @@ const Pass = z.object({
 });
 type Pass = z.infer<typeof Pass>;
 
-/** The place of an account. */
 const Cursor = z.object({
   /** The last block whose transfers are final and reported. */
   final: z.object({ number: z.number().int(), hash: z.string() }),

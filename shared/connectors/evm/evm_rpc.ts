@@ -21,12 +21,10 @@ const SIZE_WORDS = /\b(results|logs|response size)\b/i;
 /** A limit on the rate of requests is not one on the range. */
 const RATE_WORDS = /\brate\b|quota|per (second|minute|day)|daily|monthly|too many requests/i;
 
-/** A number in a response. */
 export const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
 /** A hash in a response, parsed to lower case. */
 export const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
 
-/** A request. */
 export interface RpcRequest<T> {
   method: string;
   params: readonly unknown[];

@@ -42,7 +42,6 @@ const NAMES: readonly string[] = [
 const XPUB = /^xpub[1-9A-HJ-NP-Za-km-z]{107}$/;
 const PRIVATE_KEY = /^[a-z]prv|^(0x)?[0-9a-fA-F]{64}$|\s/i;
 
-/** The settings, with defaults. */
 export interface EvmSettings extends FeeLimits {
   chain_id: number;
   /** One or two. */

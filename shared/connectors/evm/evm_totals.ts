@@ -19,7 +19,6 @@ const SPAN_FIRST = 2_000;
 /** Payouts in one page: their receipts are four batches. */
 const PAYOUTS = 200;
 
-/** The place of a reading. */
 const Cursor = z.object({
   /** The first block of the day. */
   first: z.number().int(),

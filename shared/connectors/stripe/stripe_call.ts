@@ -21,7 +21,6 @@ const SECRET = /^[!-~]{1,500}$/;
 /** Names and values of a form or a query, in order. */
 export type StripeFields = readonly (readonly [name: string, value: string])[];
 
-/** A request. */
 export interface StripeRequest {
   method: "GET" | "POST";
   /** Such as `/v1/payment_intents`. */

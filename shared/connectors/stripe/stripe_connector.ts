@@ -8,7 +8,6 @@
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
 
-/** Makes the connector. */
 export function stripeConnector(clock: Clock = systemClock): Connector {
   const charges: OperationPort = {
     async send(account, operation, signal) {

@@ -70,7 +70,6 @@ const FIELDS: ReadonlyMap<string, string> = new Map([
   ["amount_too_large", "amount"],
 ]);
 
-/** Returns the reason of a decline. */
 export function declineCodeOf(
   error: Pick<StripeError, "code" | "decline_code">,
   /** `outcome.type` of the charge, if it is known. */

@@ -13,7 +13,6 @@ const PAGE_LENGTH = 100;
 /** An object of a list. Its members are not checked yet. */
 type Listed = Record<string, unknown>;
 
-/** A page of a list. */
 interface ListPage {
   objects: Listed[];
   /** The id that continues the list with older objects; null at its end. */

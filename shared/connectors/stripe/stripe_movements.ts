@@ -30,7 +30,6 @@ import {
 } from "./stripe_objects.ts";
 import { payoutEvents } from "./stripe_payouts.ts";
 
-/** The category of a movement in the ledger. */
 type Category =
   /** The money of a payment is in the events of the payment; the movement has the fee. */
   | "charge"
@@ -241,7 +240,6 @@ function accountFee(source: ProviderEventSource, moved: BalanceTransaction): Pro
   });
 }
 
-/** Returns the fee of a movement that has no object for it. */
 function signedFee(
   source: ProviderEventSource,
   moved: BalanceTransaction,

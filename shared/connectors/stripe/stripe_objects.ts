@@ -27,7 +27,6 @@ const Card = z.object({
   exp_year: z.number().int(),
 });
 
-/** The card of a charge. */
 const ChargedCard = Card.extend({
   /** The end of an authorization. */
   capture_before: Seconds.nullish(),
@@ -47,7 +46,6 @@ export const KeptCard = PaymentMethod.extend({
 });
 export type KeptCard = z.infer<typeof KeptCard>;
 
-/** A customer. */
 export const Customer = z.object({
   id: id(/^cus_[A-Za-z0-9_]+$/),
   object: z.literal("customer"),
@@ -72,13 +70,11 @@ export type StripeError = z.infer<typeof StripeError>;
 /** The reason with which this service cancels a payment whose payer does nothing. */
 export const ABANDONED = "abandoned";
 
-/** The next step of a payer. */
 const NextAction = z.object({
   type: z.string(),
   redirect_to_url: z.object({ url: z.string().nullish() }).nullish(),
 });
 
-/** A payment. */
 export const PaymentIntent = z.object({
   id: id(/^pi_[A-Za-z0-9_]+$/),
   object: z.literal("payment_intent"),
@@ -172,7 +168,6 @@ export const StripeRefund = z.object({
 });
 export type StripeRefund = z.infer<typeof StripeRefund>;
 
-/** A dispute. */
 export const Dispute = z.object({
   id: id(/^(?:du|dp)_[A-Za-z0-9_]+$/),
   object: z.literal("dispute"),
@@ -204,7 +199,6 @@ export const Payout = z.object({
 });
 export type Payout = z.infer<typeof Payout>;
 
-/** An event. */
 export const StripeEvent = z.object({
   id: id(/^evt_[A-Za-z0-9_]+$/),
   object: z.literal("event"),
@@ -218,7 +212,6 @@ export const StripeEvent = z.object({
 });
 export type StripeEvent = z.infer<typeof StripeEvent>;
 
-/** A page of a list. */
 export const StripePage = z.object({
   object: z.literal("list"),
   data: z.array(z.record(z.string(), z.unknown())),

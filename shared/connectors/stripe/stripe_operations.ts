@@ -208,7 +208,6 @@ function namesOperation(operation: Operation) {
     (metadata as Record<string, unknown> | null | undefined)?.call === operation.id;
 }
 
-/** The reply of a payment. */
 function intentReply(
   account: ProviderAccount,
   operation: Operation,

@@ -173,7 +173,6 @@ export async function pollStripe(
   return { provider_events, cursor: next, more: false };
 }
 
-/** The window of a cursor, with its end. */
 function windowOf(cursor: unknown, now: number): Cursor & { to: number } {
   const from = now - FIRST_WINDOW_SECONDS;
   const begun = cursor === null ? { list: "events", from, to: null, after: null } : cursor;

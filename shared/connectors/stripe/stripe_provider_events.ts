@@ -34,7 +34,6 @@ import {
   type StripeRefund,
 } from "./stripe_objects.ts";
 
-/** The source of an object. */
 export interface ProviderEventSource {
   account_id: string;
   /** Counts for objects that do not say it themselves. */
@@ -43,7 +42,6 @@ export interface ProviderEventSource {
   event_seconds: number | null;
 }
 
-/** Returns an account as the source of a response. */
 export function accountSource({ id, secret }: ProviderAccount): ProviderEventSource {
   return { account_id: id, livemode: /^[a-z]+_live_/.test(secret ?? ""), event_seconds: null };
 }

@@ -140,7 +140,6 @@ export function listFor(amount_minor: number): [path: string, expand: Expand] {
   return amount_minor === 0 ? [SETUPS, EXPAND_CARD] : [PAYMENTS, EXPAND_CHARGE];
 }
 
-/** Returns the path of the card that an operation detaches. */
 export function cardPath({ request }: Operation): string {
   return `/v1/payment_methods/${encodeURIComponent(request.token ?? "")}`;
 }

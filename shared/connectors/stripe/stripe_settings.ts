@@ -12,7 +12,6 @@ export const STRIPE_VERSION = "2026-10-28.endive";
 const STRIPE_URL = "https://api.stripe.com";
 const CONNECTED_ACCOUNT = /^acct_[A-Za-z0-9]{1,64}$/;
 
-/** The settings, with defaults. */
 interface StripeSettings {
   /** Without a slash at its end. */
   base_url: string;

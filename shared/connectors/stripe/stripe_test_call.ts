@@ -7,7 +7,6 @@ import { STRIPE_EVENT_TYPES } from "./stripe_events.ts";
 import { expandedOf, StripePage } from "./stripe_objects.ts";
 import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
 
-/** Reasons for people. */
 const REASONS: Partial<Record<UnknownReason, string>> = {
   timeout: "Stripe did not respond in time",
   connection: "no connection to Stripe",

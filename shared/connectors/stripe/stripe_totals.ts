@@ -18,7 +18,6 @@ import { BalanceTransaction, expandedOf } from "./stripe_objects.ts";
 /** A reading that has not ended after this time begins again, in case its place is not valid. */
 const READING_SECONDS_MAX = 86_400;
 
-/** The place of a reading. */
 const Cursor = z.object({
   /** Unix seconds. */
   begun: z.number().int(),

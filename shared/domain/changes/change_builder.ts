@@ -32,11 +32,8 @@ import { maskedMethod, statusOfSaved } from "./saved_instrument.ts";
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
 
-/** A change of a payment. */
 export type PaymentChange = ChangeBuilder<Payment>;
-/** A change of a transfer. */
 export type TransferChange = ChangeBuilder<Transfer>;
-/** A change of a payment or transfer. */
 export type ResourceChange = PaymentChange | TransferChange;
 
 /** An act of a change on an instrument, without its time and request. */
@@ -128,7 +125,6 @@ export class ChangeBuilder<T extends Subject> {
     return this.#refunds.at(-1)?.body ?? null;
   }
 
-  /** The id of that refund. */
   get refund_id(): string | null {
     return this.#refunds.at(-1)?.id ?? null;
   }
@@ -365,7 +361,6 @@ function paymentRow(payment: Payment, body: string, is_new: boolean): PaymentRow
   };
 }
 
-/** Returns the part of the authorized amount that a capture has released. */
 function releasedAmount({ amount_minor, amount_captured }: Payment): number {
   return amount_captured === 0 ? 0 : amount_minor - amount_captured;
 }

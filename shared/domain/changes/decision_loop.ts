@@ -9,7 +9,6 @@ import type { Access } from "../../store/outcome.ts";
 import type { Loaded, Store } from "../../store/store.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
-/** Kinds of resources that requests change. */
 type ChangedKind = "payments" | "transfers" | "webhook_endpoints";
 
 /**

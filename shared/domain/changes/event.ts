@@ -22,7 +22,6 @@ export interface EventContext {
   traceparent?: string | null;
 }
 
-/** The request that makes a change. */
 export interface RequestContext extends EventContext {
   request_id: string;
   /**
@@ -35,7 +34,6 @@ export interface RequestContext extends EventContext {
 /** Version of the event payload (contract §4), also in `pay_internal.event_body`. */
 const API_VERSION = "v1";
 
-/** The content of an event. */
 interface EventContent {
   type: EventType;
   /** The resource whose events `sequence` orders: for a refund, its payment. */
@@ -74,7 +72,6 @@ export type TriggeredEvent = Pick<EventRow, "id" | "type" | "subject_id" | "deli
   traceparent: string | null;
 };
 
-/** Makes an event of a trigger. */
 export function triggeredEvent(
   { type, subject_id, sequence, object }: Omit<EventContent, "before"> & { object: string },
   context: EventContext,

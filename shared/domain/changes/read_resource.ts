@@ -4,17 +4,14 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 
-/** Parses the body of a payment. */
 export function readPayment(body: string): Payment {
   return JSON.parse(body);
 }
 
-/** Parses the body of a payment or transfer. */
 export function readSubject(body: string): Payment | Transfer {
   return JSON.parse(body);
 }
 
-/** Parses the body of a refund. */
 export function readRefund(body: string): Refund {
   return JSON.parse(body);
 }

@@ -15,7 +15,6 @@ interface Written {
   texts: string[];
 }
 
-/** The text of a resource, and the one before it. */
 export class ResourceText {
   #written: Written | null;
   #text: string | null = null;

@@ -5,7 +5,6 @@ import type { ReservedOperation } from "../../store/store.ts";
 import type { Access, Idempotency, Responded } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
 
-/** A request to the domain. */
 export interface ServiceRequest {
   access: Access;
   context: RequestContext;
@@ -14,7 +13,6 @@ export interface ServiceRequest {
   settings: SandboxSettings | null;
 }
 
-/** The reply of the domain. */
 export interface Reply extends Responded {
   /** The operation of a provider that the request has reserved and now sends. */
   operation?: ReservedOperation;

@@ -97,7 +97,6 @@ function booked(effect: Effect, { id, status }: ResourceChange["subject"], event
   return exception(`${shown(event)} of ${order} came back before the bank had booked it`);
 }
 
-/** Reports whether the change is one of a payment. */
 export function isPayment(change: ResourceChange): change is PaymentChange {
   return change.subject.object === "payment";
 }

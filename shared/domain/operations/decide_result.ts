@@ -399,7 +399,6 @@ export function effectOn(
   return { effect, status: change.subject.status };
 }
 
-/** Returns the parts of a resource that an operation is about. */
 function partsOf({ refund, dispute }: Operation): Parts {
   return { refund, dispute, deposit: null };
 }
@@ -410,14 +409,12 @@ function presentParts(operation: Operation, { refund_body }: ResourceChange): Pa
   return parts.refund && refund_body ? { ...parts, refund: readRefund(refund_body) } : parts;
 }
 
-/** Begins a change of a resource. */
 function changeOf(subject: Payment | Transfer, context: EventContext): ResourceChange {
   return subject.object === "payment"
     ? new ChangeBuilder(subject, context)
     : new ChangeBuilder(subject, context);
 }
 
-/** Makes the response of the request that made the operation. */
 function responseOf(operation: Operation, change: ResourceChange): StoredResponse {
   const { op, refund, dispute, decline_is_error } = operation;
   const { subject } = change;

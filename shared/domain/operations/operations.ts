@@ -92,7 +92,6 @@ export class Operations {
     });
   }
 
-  /** Changes a payment or transfer by an operation. */
   change<T extends Payment | Transfer>(
     request: ServiceRequest,
     kind: "payments" | "transfers",

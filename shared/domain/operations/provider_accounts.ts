@@ -68,7 +68,6 @@ export class ProviderAccounts {
   }
 }
 
-/** Provider events of one reply, or of one notification. */
 type ProviderEvents = { provider_events: readonly [ProviderEvent, ...ProviderEvent[]] };
 
 /**

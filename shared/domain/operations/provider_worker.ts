@@ -35,7 +35,6 @@ const TURNS_MS = 8_000;
 /** Longest time of a sync, which can take several requests. */
 const SYNC_DEADLINE_MS = 20_000;
 
-/** The dependencies of a worker. */
 interface ProviderWorkerOptions {
   store: ProviderStore;
   accounts: ProviderAccounts;

@@ -87,7 +87,6 @@ function savingOf({ customer }: Payment, { save: usage }: CreatePaymentBody) {
   return usage && { save: { usage, customer_id: customer!.id! } };
 }
 
-/** The account and the customer of a saved card. */
 function placeOf({ account, customer }: InstrumentProvider) {
   return { account, customer };
 }

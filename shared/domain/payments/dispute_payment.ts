@@ -22,21 +22,18 @@ import { chargeBack, winDispute } from "./payment_steps.ts";
 /** Time in which a sample takes evidence. */
 const SAMPLE_WINDOW_MS = 7 * 24 * 3_600_000;
 
-/** The beginning of a dispute, which the provider reports. */
 interface ReportedDispute {
   amount_minor: number;
   reason: DisputeReason;
   evidence_due_by: string | null;
 }
 
-/** A dispute as it is stored. */
 export interface StoredDispute {
   dispute: Dispute;
   /** The provider's id of a live dispute; null in a sandbox. */
   provider_reference: string | null;
 }
 
-/** Begins a dispute. */
 export function openDispute(
   change: PaymentChange,
   reported: ReportedDispute & { provider_reference: string | null },

@@ -18,7 +18,6 @@ import {
   settlesAtOnce,
 } from "./lifecycle.ts";
 
-/** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
   payment_declined: "The card issuer declined the payment",
   insufficient_funds: "The card has insufficient funds",
@@ -27,7 +26,6 @@ const DECLINES: Record<DeclineCode, string> = {
   authentication_required: "The issuer wants the payer to authenticate",
 };
 
-/** Messages of failures, for people. */
 const FAILURES: Record<FailureCode, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
@@ -150,7 +148,6 @@ export interface Failure {
   message?: string | undefined;
 }
 
-/** Returns the failure that an event reports. */
 export function failureIn({ failure_code, return_code, reason, bank }: ProviderEvent): Failure {
   const code = failure_code ?? "processing_failed";
   return { code, return_code, message: reason, is_whole: bank?.is_whole ?? false };
@@ -194,7 +191,6 @@ export function cancel(change: PaymentChange): void {
   });
 }
 
-/** Charges back an amount. */
 export function chargeBack(change: PaymentChange, amount_minor: number): void {
   change.move("chargeback", amount_minor);
   const amount_disputed = change.subject.amount_disputed + amount_minor;

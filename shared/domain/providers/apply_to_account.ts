@@ -25,7 +25,6 @@ const MOVEMENTS: Record<AccountOp, Record<"succeeded" | "returned", MovementKind
 /** The state with which the movement of an event is reversed. */
 const OPPOSITE = { succeeded: "returned", returned: "succeeded" } as const;
 
-/** Reports whether an event is about the account. */
 export function isAccountEvent<F extends ProviderEvent>(event: F): event is F & { op: AccountOp } {
   return Object.hasOwn(MOVEMENTS, event.op);
 }

@@ -26,7 +26,6 @@ export interface BankDetails {
   address: PostalAddress | null;
 }
 
-/** A bank account in the body of a request. */
 type BankAccountInput = Omit<IbanInput, "address"> & { address?: AddressInput | undefined };
 
 /**

@@ -40,7 +40,6 @@ export interface Parts {
 /** The state on which a record depends, besides the sequence of its subject. */
 export type Expected = Partial<NonNullable<NonNullable<ProviderRecord["change"]>["expects"]>>;
 
-/** The effect of each kind of movement on the balance at the provider. */
 const AT_PROVIDER: Record<MovementKind, -1 | 0 | 1> = {
   capture: 1,
   capture_reversal: -1,

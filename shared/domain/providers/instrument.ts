@@ -160,7 +160,6 @@ function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument
   return readTestCard(card as CompleteCard, at_ms);
 }
 
-/** A card with all its members. */
 type CompleteCard = { [Name in keyof CardInput]-?: Exclude<CardInput[Name], undefined> };
 
 /** Reads a test card. The schema has checked that a card without a token has all its members. */

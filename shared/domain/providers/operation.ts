@@ -48,7 +48,6 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   is_bank_order: boolean;
 }
 
-/** Begins an operation on the resource of a change. */
 export function beginOperation<C extends ResourceChange>(
   change: C,
   op: ProviderOp,

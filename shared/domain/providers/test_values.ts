@@ -66,7 +66,6 @@ export const OUTCOME_RESULTS = {
   chargeback: { result: "chargeback" },
 } as const satisfies Record<typeof OUTCOMES[number], { result: string; code?: DeclineCode }>;
 
-/** A result of the simulated provider. */
 export type SimulatedResult =
   | { result: "completed" | "refunded" | "pending" | "processing" | "requires_action" }
   | { result: "chargeback"; reason?: DisputeReason }
@@ -86,7 +85,6 @@ export interface TestValue {
   behaviour: TestBehaviour;
 }
 
-/** A test IBAN, with the rail that it stands for. */
 interface TestIban extends TestValue {
   kind: BankRail;
 }

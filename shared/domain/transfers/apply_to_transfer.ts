@@ -14,7 +14,6 @@ import {
   WAIT,
 } from "../providers/effect.ts";
 
-/** Applies a provider event to its transfer. */
 export function applyToTransfer(change: TransferChange, event: ProviderEvent): Effect {
   const { status, amount_minor, currency, livemode } = change.subject;
   if (event.livemode !== livemode) {

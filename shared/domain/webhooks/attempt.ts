@@ -26,7 +26,6 @@ export type Send = (
   >,
 ) => Promise<WebhookResult>;
 
-/** The input of an attempt. */
 interface AttemptToMake {
   event_id: string;
   /** The payload's text. */
@@ -46,7 +45,6 @@ interface AttemptToMake {
   traceparent?: string | null;
 }
 
-/** An attempt that has ended. */
 export interface EndedAttempt {
   /** True if the receiver returned any 2xx. */
   delivered: boolean;

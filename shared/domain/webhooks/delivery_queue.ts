@@ -18,7 +18,6 @@ const MAX_RUNNING = 256;
 const RESERVED = { slots: 64, few: 4 };
 /** Most attempts at an endpoint whose last attempt failed. */
 const MAX_OF_FAILING = 2;
-/** Slots of an endpoint. */
 const OF_ENDPOINT: SlotBounds = { first: 4, most: 16, least: 2, failing: MAX_OF_FAILING };
 /**
  * Slots of an environment. `least` is two for each of 16 endpoints, so none stops another. The 64

@@ -41,7 +41,6 @@ const MOST_RESULTS = 16;
 /** Time for which an endpoint with which a poll fails is left out. Each try costs a failed poll. */
 const EXCLUDED_MS = 10 * 60_000;
 
-/** The dependencies of a dispatcher. */
 export interface DispatcherOptions {
   store: WebhookStore;
   settings: WebhookSettings;

@@ -11,7 +11,6 @@ import { deriveEndpointSecret, MASTER_SECRET_MIN_BYTES } from "../../core/webhoo
 import type { RequestContext } from "../changes/event.ts";
 import type { SecretSource } from "../../store/webhook_store.ts";
 
-/** Length of a salt in bytes. */
 const SALT_BYTES = 16;
 /**
  * Length of the salt of a seeded sandbox. Such a secret follows from its salt alone, so that it is
@@ -38,10 +37,8 @@ interface Now {
   real_ms: number;
 }
 
-/** The ends of a secret. */
 type SecretEnds = Pick<SecretSource, "expires_at" | "ends_at">;
 
-/** The request that makes a secret. */
 type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
 
 /** Makes the first secret of an endpoint. */
@@ -89,7 +86,6 @@ function newSecret(version: number, { random, run_number }: SecretOrigin): Secre
   return { version, salt, expires_at: null };
 }
 
-/** Returns the text of a secret. */
 function textOf(
   { version, salt }: Pick<SecretSource, "version" | "salt">,
   endpoint_id: string,
@@ -108,12 +104,10 @@ function timeOf(end: string | null): number {
   return end === null ? Infinity : Date.parse(end);
 }
 
-/** A secret and the ends of its validity. */
 interface DerivedSecret extends SecretEnds {
   text: string;
 }
 
-/** Endpoints in the cache of secrets. */
 const CACHED_ENDPOINTS_MAX = 256;
 
 /**

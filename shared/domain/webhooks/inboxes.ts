@@ -24,7 +24,6 @@ import { EndpointSecrets } from "./endpoint_secret.ts";
 /** Holds a request that waits in a place of its account. Throws `rate_limited` if there is none. */
 export type HoldPlace = (access: Access, job: () => Promise<void>) => Promise<void>;
 
-/** The inboxes of all endpoints. */
 export class Inboxes {
   readonly #store: InboxStore;
   readonly #clock: Clock;

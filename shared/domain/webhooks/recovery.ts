@@ -26,7 +26,6 @@ export type Recover = (
   body: RecoverDeliveriesBody,
 ) => Promise<Reply>;
 
-/** Creates the recovery over a store. */
 export function createRecovery(store: InboxStore): Recover {
   return function recover({ access, context, idempotency }, endpoint_id, body) {
     const { since, until = Math.max(since, context.at_ms), status, starting_after } = body;

@@ -23,7 +23,6 @@ const JITTER = 0.2;
 /** The service disables a live endpoint that only fails for this long (contract §4). */
 export const FAILING_LIMIT_MS = 5 * 24 * HOUR;
 
-/** A failed attempt. */
 interface FailedAttempt {
   livemode: boolean;
   /** Number of the attempt, from 1. */

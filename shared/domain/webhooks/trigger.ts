@@ -153,7 +153,6 @@ function deliveryOf({ id, delivery_id, ...event }: TriggeredEvent, endpoint_id: 
   return { endpoint_id, event_id: id, ...event, delivery_id: `${delivery_id}0` };
 }
 
-/** The sample in an event of a refund. */
 const SAMPLE_REFUNDS: ReadonlyMap<EventType, Parameters<typeof sampleRefund>[1]> = new Map([
   ["refund.created", { status: "pending" }],
   ["refund.updated", { status: "pending", payee_check: "no_match" }],
@@ -161,7 +160,6 @@ const SAMPLE_REFUNDS: ReadonlyMap<EventType, Parameters<typeof sampleRefund>[1]>
   ["refund.failed", { status: "failed" }],
 ]);
 
-/** The status of the sample in an event of a dispute. */
 const SAMPLE_DISPUTES: ReadonlyMap<EventType, DisputeStatus> = new Map([
   ["dispute.created", "needs_response"],
   ["dispute.updated", "under_review"],

@@ -59,7 +59,6 @@ export interface WebhookEndpoints {
   rotate(request: ServiceRequest, id: string, expires_in_s: number): Promise<Reply>;
 }
 
-/** A stored endpoint, with the sources of its secrets. */
 interface StoredEndpoint {
   endpoint: WebhookEndpoint;
   revision: number;
@@ -218,7 +217,6 @@ function checkUrl(url: string, request: ServiceRequest, settings: WebhookSetting
   }
 }
 
-/** Returns the reply with the secret in place of its reference. */
 function revealed({ response, replayed }: Reply, master_secret: string): Reply {
   const { status, body } = response;
   return { response: { status, body: revealSecret(body, master_secret) }, replayed };

@@ -25,7 +25,6 @@ import {
 /** Time that `close` waits for attempts under way. Then the dispatcher gives them back. */
 const CLOSE_MS = 3_000;
 
-/** The parts of webhooks. */
 export interface Webhooks {
   endpoints: WebhookEndpoints;
   inboxes: Inboxes;

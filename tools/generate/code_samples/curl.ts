@@ -11,7 +11,6 @@ const JSON_FORM: LiteralForm = {
   trailing_comma: false,
 };
 
-/** Returns the command. */
 export function curlSample(call: SampleCall): string {
   const { method, path, base_url, body, secret } = call;
   const has_query = path.includes("?");

@@ -3,7 +3,6 @@
 /** Longest line of a sample, so that the column of the page shows it whole. */
 const MAX_COLUMNS = 50;
 
-/** The forms of one language. */
 export interface LiteralForm {
   /** `null`, `true` and `false`. */
   constant(value: boolean | null): string;

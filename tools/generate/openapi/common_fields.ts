@@ -2,7 +2,6 @@
 
 import { Instant } from "../../../shared/schema/values.ts";
 
-/** A JSON Schema. */
 type Schema = Record<string, unknown>;
 
 /** Texts of members whose schema has no text. */

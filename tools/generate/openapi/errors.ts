@@ -52,7 +52,6 @@ const WITH_BODY: readonly ErrorCode[] = [
 /** The responses that operations refer to, by name. */
 const responses = new Map<string, Json>();
 
-/** The error responses of an operation, by status. */
 export function errorResponses(operation: Route): Record<string, Json> {
   return errorRefs([
     ...COMMON,

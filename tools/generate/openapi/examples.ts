@@ -10,7 +10,6 @@ import type { Json } from "./schemas.ts";
 
 const FILE = new URL("../../../docs/openapi.json", import.meta.url);
 
-/** A request or a response. */
 interface Example {
   summary: string;
   value: Json;
@@ -24,7 +23,6 @@ export interface OperationExamples {
   responses: Record<string, Example> | undefined;
 }
 
-/** All examples of the document. */
 export interface Examples {
   /** By the id of the operation. */
   operations: Record<string, OperationExamples>;
@@ -59,12 +57,10 @@ export function examplesIn({ paths, components }: any): Examples {
   };
 }
 
-/** Name of the example of an error. */
 export function errorExampleName(code: string): string {
   return `error_${code}`;
 }
 
-/** Name of the example of an event. */
 export function eventExampleName(type: string): string {
   return `event_${type.replace(".", "_")}`;
 }

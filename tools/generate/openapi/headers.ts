@@ -62,7 +62,6 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
   },
 };
 
-/** Headers of every response. */
 export const EVERY_RESPONSE = ["Request-Id", "Cache-Control", "X-Content-Type-Options"] as const;
 /** Headers of every response to a request with a key. */
 export const WITH_KEY = [

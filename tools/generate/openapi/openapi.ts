@@ -27,7 +27,6 @@ export const OPENAPI_GZIP = "${packed}";
 `;
 }
 
-/** The packed document in the text of the module. */
 const PACKED = /(?<=^export const OPENAPI_GZIP = ")[^"]+/m;
 
 /** Whether a module serves the document. Versions of zlib can pack the same text differently. */

@@ -46,7 +46,6 @@ export const ALIASES_TAG = "Aliases";
 /** Tag of the addresses without an API key: health, the document, and the operator's calls. */
 export const SERVICE_TAG = "Service";
 
-/** All path items. */
 export function paths(examples: Examples["operations"]): Record<string, Json> {
   const items: Record<string, Json> = {};
   for (const address of ADDRESSES) {
@@ -110,7 +109,6 @@ function parameters(operation: Route, path: string): Json[] {
   ];
 }
 
-/** The idempotency key in a path. */
 const KEY_PARAMETER: Json = {
   name: "key",
   in: "path",

@@ -19,7 +19,6 @@ import {
 import { eventExampleName } from "./examples.ts";
 import { type Json, schemaRef } from "./schemas.ts";
 
-/** Tag of the webhooks. */
 export const WEBHOOKS_TAG = "Webhooks";
 
 const FAMILIES = [

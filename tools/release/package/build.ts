@@ -37,7 +37,6 @@ const SERVICE = {
 } as const;
 /** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
 const LIBRARY = "dist/mod.cjs";
-/** Every bundle of the package. */
 const BUNDLES: readonly Bundle[] = [
   { entry: COMMAND_LINE, platform: "deno" },
   { entry: SERVICE.entry, platform: "deno" },
@@ -58,7 +57,6 @@ if (import.meta.main) {
   }
 }
 
-/** The npm packages in the bundles. */
 export function packagesInBundles() {
   return bundledPackages(PROJECT_DIR, BUNDLES);
 }

@@ -12,7 +12,6 @@ const COLOURS = /--bg:[^;]+;--fg:[^;]+;--line:[^;]+;--accent:[^;]+;/;
 /** Typefaces of other hosts, which the renderer names. */
 const FOREIGN_FONTS = /@import url\([^)]*\);?/g;
 
-/** A drawn diagram. */
 interface Drawing {
   html: string;
   /** The pictures, by their addresses in the site. */

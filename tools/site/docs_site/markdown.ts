@@ -16,7 +16,6 @@ export interface PageSection {
   text: string;
 }
 
-/** A rendered file. */
 export interface RenderedPage {
   /** The text of the first heading. */
   title: string;
@@ -45,10 +44,8 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 /** The deepest heading that begins a section. */
 const SECTION_DEPTH = 3;
 
-/** A heading with its anchor. */
 type Anchored = Tokens.Heading & { id?: string };
 
-/** Renders a file. */
 export function renderMarkdown(markdown: string, links: PageLinks): RenderedPage {
   const marked = new Marked({ renderer: rendererFor(links) });
   const tokens = marked.lexer(markdown);

@@ -8,7 +8,6 @@
 import MiniSearch, { type SearchResult } from "minisearch";
 import { SEARCH_OPTIONS, type SearchedSection } from "./search_options.ts";
 
-/** Results that are shown. */
 const MAX_RESULTS = 12;
 /** Name of the stored choice of light or dark; `theme.js` reads it before the first paint. */
 const THEME = "payments-docs-theme";

@@ -4,13 +4,11 @@ import { posix } from "node:path";
 import { escapeHtml } from "./html.ts";
 import type { PageSection } from "./markdown.ts";
 
-/** A link of the navigation. */
 interface NavigationLink {
   address: string;
   label: string;
 }
 
-/** A section of the navigation. */
 export interface NavigationSection {
   title: string;
   links: readonly NavigationLink[];
@@ -18,7 +16,6 @@ export interface NavigationSection {
   is_folded: boolean;
 }
 
-/** A page to show. */
 export interface PageContent {
   /** Address in the site. */
   address: string;
@@ -49,12 +46,10 @@ const POLICY = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** The name of the site. */
 const SITE = "Payments API";
 /** Fewer headings than this need no outline. */
 const OUTLINE_MIN = 3;
 
-/** Renders a page. */
 export function renderPage(content: PageContent, frame: PageFrame): string {
   const { address, title, description, html, sections } = content;
   const root = "../".repeat(address.split("/").length - 1);

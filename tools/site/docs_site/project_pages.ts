@@ -25,7 +25,6 @@ export interface ProjectFile {
   bytes: Uint8Array<ArrayBuffer> | null;
 }
 
-/** Returns the HTML of a diagram of the page at an address. */
 type DrawDiagram = (source: string, caption: string, address: string) => string;
 
 /** Reads and renders all files, in no particular order. */
@@ -137,7 +136,6 @@ async function listFolder(
   };
 }
 
-/** The paths of the Markdown files in a folder and its folders. */
 async function* markdownIn(folder: string): AsyncGenerator<string> {
   for await (const { name, isDirectory } of Deno.readDir(new URL(folder, PROJECT))) {
     const path = `${folder}/${name}`;
