@@ -8,10 +8,7 @@ import { CommandError, UsageError } from "./command_line.ts";
 export interface ArchiveStore {
   /** @throws {CommandError} if the file cannot be stored */
   put(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  /**
-   * Returns null if the file does not exist.
-   * @throws {CommandError} if it cannot be read
-   */
+  /** Returns null if the file does not exist. Throws `CommandError` if it cannot be read. */
   get(path: string): Promise<Uint8Array | null>;
 }
 

@@ -87,9 +87,8 @@ async function createKey(
 }
 
 /**
- * Chooses the prefix of a new key: that of the account's other keys, by which a proxy knows its cell
- * (docs/scaling.md).
- * @throws {CommandError} if the command has another one
+ * Chooses the prefix of a new key: that of the account's other keys, by which a proxy knows its
+ * cell (docs/scaling.md). Throws `CommandError` if the command has another one.
  */
 async function chooseLabel(
   sql: postgres.Sql,

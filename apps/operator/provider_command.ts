@@ -82,10 +82,7 @@ const WITHOUT_NAMES: readonly string[] = ["add", "list", "calls", "facts"];
 export type Values = Partial<Parsed["values"]>;
 type Parsed = ReturnType<typeof parseArguments<{ options: typeof OPTIONS }>>;
 
-/**
- * Parses the arguments.
- * @throws {UsageError} if an argument is invalid
- */
+/** Parses the arguments. Throws `UsageError` if an argument is invalid. */
 export function readProviderCommand(args: readonly string[]): ProviderCommand {
   if (wantsHelp(args)) return { action: "help" };
   const [name, ...rest] = args;

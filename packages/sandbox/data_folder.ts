@@ -30,8 +30,7 @@ export function makeDataDir(data_dir: string): void {
 
 /**
  * Writes a file as JSON. Only the account of this process can read it, and a reader sees the old or
- * the new content.
- * @throws {CommandError} if the file cannot be written
+ * the new content. Throws `CommandError` if the file cannot be written.
  */
 export function writePrivately(path: string, value: unknown): void {
   const unfinished = `${path}.${process.pid}.unfinished`;

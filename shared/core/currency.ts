@@ -55,8 +55,7 @@ export function isCurrency(text: string): boolean {
 
 /**
  * Returns the number of decimals of a currency's minor unit: 2 for EUR, 0 for JPY, 6 for USDC.
- *
- * @throws {RangeError} if the code is not one of `CURRENCIES`
+ * Throws `RangeError` if the code is not one of `CURRENCIES`.
  */
 export function minorUnitDigits(code: string): number {
   const digits = CURRENCIES.get(code);

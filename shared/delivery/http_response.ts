@@ -69,10 +69,7 @@ export class ResponseReader {
     return this.#bytes > this.#beginning.length;
   }
 
-  /**
-   * Parses the next bytes.
-   * @throws {MalformedResponseError} only before the status is known
-   */
+  /** Parses the next bytes. Throws `MalformedResponseError` only before the status is known. */
   push(bytes: Uint8Array): void {
     if (this.done || bytes.length === 0) return;
     this.started = true;

@@ -80,8 +80,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
 
 /**
  * Reads the URL of the documentation. The operator's commands read it too, because they store
- * errors of requests.
- * @throws {Error} if it is invalid
+ * errors of requests. Throws if it is invalid.
  */
 export function readDocsUrl(env: (name: string) => string | undefined): string | undefined {
   return checkUrl("DOCS_URL", env("DOCS_URL") || undefined);

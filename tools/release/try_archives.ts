@@ -30,10 +30,7 @@ import("@payments-api/client").then(async ({ PaymentsClient }) => {
 });
 `;
 
-/**
- * Tries the archives.
- * @throws {Error} with the output of the step that failed
- */
+/** Tries the archives. Throws with the output of the step that failed. */
 export async function tryArchives(archives: readonly string[]): Promise<void> {
   const parent = await Deno.makeTempDir({ prefix: "payments-archives-" });
   try {

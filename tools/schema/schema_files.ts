@@ -94,10 +94,7 @@ const CREATES = /^create or replace (function|view) (pay(?:_internal)?\.\w+)/;
 const COMMENTS_OR_GRANTS =
   /^(?:comment on (?:function|view|column)|(?:grant|revoke) [^;]*? on(?: function)?)\s+(pay(?:_internal)?\.\w+)/;
 
-/**
- * Writes the migration if it is not current.
- * @returns its path, or null if nothing was written
- */
+/** Writes the migration if it is not current. Returns its path, or null if nothing was written. */
 export async function writeFunctions(folders: SchemaFolders = FOLDERS): Promise<string | null> {
   const { path, text, is_current } = await renderFunctions(folders);
   if (is_current) return null;

@@ -118,8 +118,7 @@ async function denoTest(
 
 /**
  * Fetches every package of the project, so that the output and the time of programs that tests
- * start do not depend on the cache.
- * @throws {Error} with the standard error of Deno
+ * start do not depend on the cache. Throws with the standard error of Deno.
  */
 async function fetchPackages(): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {

@@ -4,9 +4,8 @@ import { SettingsError } from "../data_dir/settings.ts";
 import { ForeignDatabaseError, migrate } from "./migrate.ts";
 
 /**
- * Applies the missing migrations.
- * @throws {SettingsError} if the database is not of this release or an older one; nothing is
- * changed then
+ * Applies the missing migrations. Throws `SettingsError` if the database is not of this release or
+ * an older one; nothing is changed then.
  */
 export async function migrateDataDir(url: string, data_dir: string): Promise<void> {
   try {

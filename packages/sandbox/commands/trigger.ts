@@ -187,8 +187,7 @@ async function attemptedDelivery(client: PaymentsClient, id: string): Promise<We
 
 /**
  * Waits for the response that a running `listen` gets to a delivery. Returns null if none runs in
- * this folder for the endpoint.
- * @throws {CommandError} if the response does not come in time
+ * this folder for the endpoint. Throws `CommandError` if the response does not come in time.
  */
 async function responseOfListener(
   data_dir: string,

@@ -78,11 +78,7 @@ export interface BankSettings {
 /** Settings as they are stored. */
 type Texts = Readonly<Record<string, string>>;
 
-/**
- * Reads the settings of an account.
- *
- * @throws {ApiError} `invalid_parameter` with the name of the setting
- */
+/** Reads the settings of an account. Throws `invalid_parameter` with the name of the setting. */
 export function readBankSettings(settings: Texts): BankSettings {
   for (const name of Object.keys(settings)) {
     if (NAMES.includes(name)) continue;

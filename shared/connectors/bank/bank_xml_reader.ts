@@ -72,9 +72,8 @@ export interface XmlReading {
 }
 
 /**
- * Reads a file. Each piece of the file gives one list of parts.
- *
- * @throws {BankFileError} with the first place that is wrong
+ * Reads a file. Each piece of the file gives one list of parts. Throws `BankFileError` with the
+ * first place that is wrong.
  */
 export async function* readXml(
   { bytes, bytes_max, isContainer }: XmlReading,

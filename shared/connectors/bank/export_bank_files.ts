@@ -27,9 +27,8 @@ export interface RefusedOrder {
 }
 
 /**
- * Puts the orders that wait into files.
- *
- * @returns the orders that break a rule of the bank: they wait on, for the operator
+ * Puts the orders that wait into files. Returns the orders that break a rule of the bank: they wait
+ * on, for the operator.
  */
 export async function exportOrders(
   account: ProviderAccount,

@@ -97,9 +97,8 @@ export class StatementSums {
   }
 
   /**
-   * Compares the sums at the end of a statement. Returns warnings.
-   *
-   * @throws {BankFileError} at the closing balance of a camt.053 that does not agree
+   * Compares the sums at the end of a statement. Returns warnings. Throws `BankFileError` at the
+   * closing balance of a camt.053 that does not agree.
    */
   check(is_statement: boolean, are_opposite: boolean): string[] {
     const warnings: string[] = [];

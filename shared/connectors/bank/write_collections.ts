@@ -45,8 +45,7 @@ const DAYS_BEFORE_DUE = 1;
 /**
  * Writes a file with at least one order. Orders with another sequence or due date are in other
  * batches. If it is too late for the due date of an order, its due date is the next possible one.
- *
- * @throws {UnwritableOrder} if an order breaks a rule
+ * Throws `UnwritableOrder` if an order breaks a rule.
  */
 export function writeCollections(
   file: FileInput,

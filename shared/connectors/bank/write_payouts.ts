@@ -40,9 +40,8 @@ export function payoutFileKind({ rail, speed }: PayoutOrder): FileKind {
 
 /**
  * Writes a file with at least one order, all of one kind. Orders with another payer of charges or
- * another day are in other batches. An order whose day has passed has the day of the file.
- *
- * @throws {UnwritableOrder} if an order breaks a rule
+ * another day are in other batches. An order whose day has passed has the day of the file. Throws
+ * `UnwritableOrder` if an order breaks a rule.
  */
 export function writePayouts(
   file: FileInput,

@@ -38,9 +38,8 @@ export function depositAddress(xpub: string, index: number): string {
 /**
  * Checks the checksum, the curve point and the depth of an extended public key, and clears what
  * derives no address: the fingerprint of the parent, and the child number. Some wallets leave these
- * out. The counter of indexes belongs to the text, so one key must always be the same text.
- *
- * @throws {ApiError} `invalid_parameter` for `xpub`
+ * out. The counter of indexes belongs to the text, so one key must always be the same text. Throws
+ * `invalid_parameter` for `xpub`.
  */
 export function canonicalXpub(xpub: string): string {
   const { depth, publicKey, chainCode } = readKey(xpub);

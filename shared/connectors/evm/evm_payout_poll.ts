@@ -16,9 +16,8 @@ interface FinalRange {
 }
 
 /**
- * Returns the provider events of payouts in a range of final blocks.
- *
- * @throws {Error} if a node fails, or the nodes disagree
+ * Returns the provider events of payouts in a range of final blocks. Throws if a node fails, or the
+ * nodes disagree.
  */
 export async function payoutEvents(
   account: ProviderAccount,

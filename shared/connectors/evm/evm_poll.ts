@@ -54,9 +54,8 @@ type Cursor = z.infer<typeof Cursor>;
 type Page = { provider_events: ProviderEvent[]; cursor: Cursor; more: boolean };
 
 /**
- * Reads the next batch.
- *
- * @throws {Error} if a node fails, the nodes disagree, or the cursor is not one of this connector
+ * Reads the next batch. Throws if a node fails, the nodes disagree, or the cursor is not one of
+ * this connector.
  */
 export async function pollChain(
   account: ProviderAccount,

@@ -22,9 +22,7 @@ interface ReadProviderEvent {
 
 /**
  * Returns the cursor from which the poll reads the blocks after a final one, and the time of this
- * block.
- *
- * @throws {Error} if a node fails, the nodes disagree, or the block is not final
+ * block. Throws if a node fails, the nodes disagree, or the block is not final.
  */
 export async function rereadAfter(
   account: ProviderAccount,

@@ -78,9 +78,7 @@ type RpcResponse = z.infer<typeof RpcResponse>;
 
 /**
  * Returns the URLs of the nodes with the secret of the account in place of the mark. For two URLs
- * the secret can be two keys, separated by a comma.
- *
- * @throws {Error} if a URL needs a secret that is not set
+ * the secret can be two keys, separated by a comma. Throws if a URL needs a secret that is not set.
  */
 export function rpcUrls({ rpc_urls }: EvmSettings, secret: string | null): string[] {
   const secrets = secret?.split(",") ?? [];
@@ -92,11 +90,7 @@ export function rpcUrls({ rpc_urls }: EvmSettings, secret: string | null): strin
   });
 }
 
-/**
- * Sends one request.
- *
- * @throws {RpcError} without a usable response
- */
+/** Sends one request. Throws `RpcError` without a usable response. */
 export async function callRpc<T>(
   url: string,
   request: RpcRequest<T>,
@@ -110,9 +104,8 @@ export async function callRpc<T>(
 }
 
 /**
- * Sends several requests of one kind in batches. The results have the order of the requests.
- *
- * @throws {RpcError} if one of them has no usable response
+ * Sends several requests of one kind in batches. The results have the order of the requests. Throws
+ * `RpcError` if one of them has no usable response.
  */
 export async function callRpcBatch<T>(
   url: string,

@@ -64,9 +64,8 @@ export interface EvmSettings extends FeeLimits {
 type Texts = Readonly<Record<string, string>>;
 
 /**
- * Reads the settings of an account. The curve point in `xpub` is not checked here.
- *
- * @throws {ApiError} `invalid_parameter` with the name of the setting
+ * Reads the settings of an account. The curve point in `xpub` is not checked here. Throws
+ * `invalid_parameter` with the name of the setting.
  */
 export function readEvmSettings(settings: Texts): EvmSettings {
   for (const name of Object.keys(settings)) {

@@ -38,9 +38,8 @@ type Cursor = z.infer<typeof Cursor>;
 
 /**
  * Reads the first block of the day, then the last, then each batch of addresses in each range of
- * blocks, then the payouts. Each call reads one part, because it has some seconds.
- *
- * @throws {Error} if a node fails, the day is not final, or the cursor is not one of this connector
+ * blocks, then the payouts. Each call reads one part, because it has some seconds. Throws if a node
+ * fails, the day is not final, or the cursor is not one of this connector.
  */
 export async function readChainTotals(
   account: ProviderAccount,

@@ -140,9 +140,8 @@ async function readObject(
 }
 
 /**
- * Reads the next page of an account. Provider events are oldest first within a page.
- *
- * @throws {Error} if Stripe gives no page, or the cursor is not one of this connector
+ * Reads the next page of an account. Provider events are oldest first within a page. Throws if
+ * Stripe gives no page, or the cursor is not one of this connector.
  */
 export async function pollStripe(
   account: ProviderAccount,

@@ -19,11 +19,7 @@ interface StripeSettings {
   connected_account: string | null;
 }
 
-/**
- * Reads the settings of an account.
- *
- * @throws {ApiError} `invalid_parameter` with the name of the setting
- */
+/** Reads the settings of an account. Throws `invalid_parameter` with the name of the setting. */
 export function readStripeSettings(settings: Readonly<Record<string, string>>): StripeSettings {
   for (const name of Object.keys(settings)) {
     if (name !== "base_url" && name !== "connected_account") {

@@ -28,9 +28,8 @@ const Cursor = z.object({
 });
 
 /**
- * Reads the next page of the movements of a time.
- *
- * @throws {Error} if Stripe gives no page, or the cursor is not one of this connector
+ * Reads the next page of the movements of a time. Throws if Stripe gives no page, or the cursor is
+ * not one of this connector.
  */
 export async function readTotals(
   account: ProviderAccount,

@@ -6,10 +6,7 @@ interface Surroundings {
   env?: Readonly<Record<string, string>>;
 }
 
-/**
- * Runs a program and returns its standard output.
- * @throws {Error} with its output if it fails
- */
+/** Runs a program and returns its standard output. Throws with its output if it fails. */
 export async function runProgram(
   [program, ...args]: readonly string[],
   { cwd, env }: Surroundings,
