@@ -21,7 +21,6 @@ import { replaceKnownNames } from "./generate/known_names.ts";
 import { renderPlacesTable } from "./generate/places_table.ts";
 import { renderRailsSql } from "./generate/rails_sql.ts";
 import { renderRailsTable } from "./generate/rails_table.ts";
-import { renderConfigurationPage } from "./generate/settings_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES, REFUND_STATUSES } from "../shared/core/vocabulary.ts";
 import { LIVE_CONNECTORS } from "../shared/domain/rails.ts";
@@ -76,7 +75,6 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
         provider_methods_kind_known: METHOD_KINDS,
       }),
   },
-  { path: "docs/operations/configuration.md", render: renderConfigurationPage },
   { path: "README.md", render: (committed) => renderReadme(committed) },
   { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },
   { path: "packages/client/README.md", render: (committed) => renderClientReadme(committed) },

@@ -24,28 +24,18 @@ import {
 } from "./advance.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 
+type Move<Schema extends z.ZodType> = (
+  request: ServiceRequest,
+  id: string,
+  body: z.infer<Schema>,
+) => Promise<Reply>;
+
 /** The operations of sandboxes. Each throws `ApiError`. */
 export interface SandboxMoves {
-  advancePayment(
-    request: ServiceRequest,
-    id: string,
-    body: z.infer<typeof AdvancePaymentBody>,
-  ): Promise<Reply>;
-  authenticate(
-    request: ServiceRequest,
-    id: string,
-    body: z.infer<typeof AuthenticatePaymentBody>,
-  ): Promise<Reply>;
-  advanceRefund(
-    request: ServiceRequest,
-    id: string,
-    body: z.infer<typeof AdvanceRefundBody>,
-  ): Promise<Reply>;
-  advanceTransfer(
-    request: ServiceRequest,
-    id: string,
-    body: z.infer<typeof AdvanceTransferBody>,
-  ): Promise<Reply>;
+  advancePayment: Move<typeof AdvancePaymentBody>;
+  authenticate: Move<typeof AuthenticatePaymentBody>;
+  advanceRefund: Move<typeof AdvanceRefundBody>;
+  advanceTransfer: Move<typeof AdvanceTransferBody>;
   reset(request: ServiceRequest, body: z.infer<typeof ResetSandboxBody>): Promise<Reply>;
 }
 

@@ -201,12 +201,7 @@ Deno.test({
         await navigation.getByRole("link", { name: "Tutorial", exact: true }).click();
         await page.waitForURL(/tutorial\.html$/);
       });
-      await t.step("an address of the reference from before leads to it", async () => {
-        await page.goto(`${origin}/docs/#tag/ledger`);
-        await page.waitForURL(`${origin}/docs/reference/#tag/ledger`);
-      });
-      // The last step leaves the site.
-      assert.deepEqual(faults.filter((fault) => !fault.includes("404")), []);
+      assert.deepEqual(faults, []);
     } finally {
       await browser.close();
       await server.shutdown();

@@ -12,6 +12,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
 import { OUTCOMES } from "../../shared/core/vocabulary.ts";
+import { MASTER_SECRET_MIN_BYTES } from "../../shared/core/webhook_signature.ts";
+import {
+  DEFAULT_RATE_LIMIT,
+  DEFAULT_STORAGE_GB,
+  KEYS_AT_LIMIT,
+} from "../../shared/functions/read_settings.ts";
 import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { readCloneDocument } from "../support/documents/clone_documents.ts";
@@ -282,6 +288,17 @@ Deno.test("docs/operations/configuration.md explains every setting of the code a
   }
   for (const name of SET_BY_OTHERS) read.delete(name);
   assert.deepEqual(shown.sort(), [...read].sort());
+  const rows = new Map(
+    tableRows(CONFIGURATION, "Variable").map(([name, ...cells]) => [name, cells.join()]),
+  );
+  for (
+    const [name, text] of [
+      ["RATE_LIMIT_PER_SECOND", `\`${DEFAULT_RATE_LIMIT}\``],
+      ["RATE_LIMIT_ACCOUNT_PER_SECOND", `${KEYS_AT_LIMIT} ×`],
+      ["SANDBOX_STORAGE_GB", `\`${DEFAULT_STORAGE_GB}\``],
+      ["WEBHOOK_MASTER_SECRET", `${MASTER_SECRET_MIN_BYTES} bytes`],
+    ]
+  ) assert.ok(rows.get(`\`${name}\``)?.includes(text!), name);
 });
 
 /**

@@ -13,17 +13,10 @@ const MAX_RESULTS = 12;
 const THEME = "payments-docs-theme";
 /** Time for which a button says that it has copied. */
 const COPIED_MS = 1_500;
-/** Addresses of the reference when it was at the address of the documentation. */
-const EARLIER_REFERENCE = /^#(tag|model|description)\//;
 
 /** The address of the folder of the documentation, relative to the page. */
 const root = document.documentElement.dataset["root"] ?? "";
 
-if (
-  document.documentElement.dataset["home"] !== undefined && EARLIER_REFERENCE.test(location.hash)
-) {
-  location.replace(`${root}reference/${location.hash}`);
-}
 enableTheme(document.querySelector<HTMLButtonElement>("#theme")!);
 enableSearch(
   document.querySelector<HTMLButtonElement>("#search")!,

@@ -53,14 +53,13 @@ const OUTLINE_MIN = 3;
 export function renderPage(content: PageContent, frame: PageFrame): string {
   const { address, title, description, html, sections } = content;
   const root = "../".repeat(address.split("/").length - 1);
-  const is_home = address === "index.html";
   const outline = renderOutline(sections);
   const programs = [
     `<a href="${root}reference/">API reference</a>`,
     ...(frame.console_url === null ? [] : [`<a href="${root}${frame.console_url}">Console</a>`]),
   ];
   return `<!DOCTYPE html>
-<html lang="en" data-root="${root}"${is_home ? " data-home" : ""}>
+<html lang="en" data-root="${root}">
   <head>
     <meta charset="utf-8">
     <meta http-equiv="Content-Security-Policy" content="${escapeHtml(POLICY)}">
