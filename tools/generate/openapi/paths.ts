@@ -216,66 +216,59 @@ function keylessPaths(): Record<string, Json> {
         },
       },
     },
-    [`/${PAYMENTS_FUNCTION}/internal/relay`]: {
-      post: {
-        operationId: "wakeDispatcher",
-        tags: [SERVICE_TAG],
-        summary: "Wake the delivery of webhooks",
-        description:
-          "The operator's scheduler calls this every few seconds. It starts due deliveries.",
-        security: [{ relay_token: [] }],
-        responses: {
-          202: plainResponse("The dispatcher is awake", schemaRef(DispatcherAwake), {
-            status: "awake",
-          }),
-          ...errorRefs([
-            "unauthorized",
-            "origin_not_allowed",
-            "internal_error",
-            "service_unavailable",
-          ]),
+    ...scheduledCall("relay", "post", {
+      operationId: "wakeDispatcher",
+      summary: "Wake the delivery of webhooks",
+      description:
+        "The operator's scheduler calls this every few seconds. It starts due deliveries.",
+      responses: {
+        202: plainResponse("The dispatcher is awake", schemaRef(DispatcherAwake), {
+          status: "awake",
+        }),
+      },
+    }),
+    ...scheduledCall("retention", "post", {
+      operationId: "purgeOutlivedData",
+      summary: "Delete expired data",
+      description:
+        "The operator's scheduler calls this every few minutes. A call works for about 2 s.",
+      responses: {
+        200: plainResponse("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
+      },
+    }),
+    ...scheduledCall("metrics", "get", {
+      operationId: "getMetrics",
+      summary: "Metrics of the service",
+      description: "The operator's Prometheus reads this, in its text form.",
+      responses: {
+        200: {
+          description: "One gauge for each number about the service",
+          headers: headerRefs(EVERY_RESPONSE),
+          content: { [METRICS_TYPE]: { schema: { type: "string" } } },
         },
       },
-    },
-    [`/${PAYMENTS_FUNCTION}/internal/retention`]: {
-      post: {
-        operationId: "purgeOutlivedData",
+    }),
+  };
+}
+
+/** The path item of a call with the operator's token. */
+function scheduledCall(
+  name: string,
+  method: "get" | "post",
+  { operationId, summary, description, responses }: Record<string, unknown>,
+): Record<string, Json> {
+  const errors = errorRefs(
+    ["unauthorized", "origin_not_allowed", "internal_error", "service_unavailable"],
+  );
+  return {
+    [`/${PAYMENTS_FUNCTION}/internal/${name}`]: {
+      [method]: {
+        operationId,
         tags: [SERVICE_TAG],
-        summary: "Delete expired data",
-        description:
-          "The operator's scheduler calls this every few minutes. A call works for about 2 s.",
+        summary,
+        description,
         security: [{ relay_token: [] }],
-        responses: {
-          200: plainResponse("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
-          ...errorRefs([
-            "unauthorized",
-            "origin_not_allowed",
-            "internal_error",
-            "service_unavailable",
-          ]),
-        },
-      },
-    },
-    [`/${PAYMENTS_FUNCTION}/internal/metrics`]: {
-      get: {
-        operationId: "getMetrics",
-        tags: [SERVICE_TAG],
-        summary: "Metrics of the service",
-        description: "The operator's Prometheus reads this, in its text form.",
-        security: [{ relay_token: [] }],
-        responses: {
-          200: {
-            description: "One gauge for each number about the service",
-            headers: headerRefs(EVERY_RESPONSE),
-            content: { [METRICS_TYPE]: { schema: { type: "string" } } },
-          },
-          ...errorRefs([
-            "unauthorized",
-            "origin_not_allowed",
-            "internal_error",
-            "service_unavailable",
-          ]),
-        },
+        responses: { ...responses as Json, ...errors },
       },
     },
   };
