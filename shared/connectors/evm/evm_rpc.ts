@@ -47,23 +47,19 @@ type RpcFailure =
 
 /** A request without a usable response. */
 export class RpcError extends Error {
-  readonly kind: RpcFailure;
-  /** The code of the error of JSON-RPC, or the HTTP status; null without one. */
-  readonly code: number | null;
-  /** True if the node has a response, and it is too long. */
-  readonly is_too_long: boolean;
+  override readonly name = "RpcError";
 
+  /**
+   * @param code of the error of JSON-RPC, or the HTTP status; null without one
+   * @param is_too_long true if the node has a response, and it is too long
+   */
   constructor(
-    kind: RpcFailure,
+    readonly kind: RpcFailure,
     message: string,
-    code: number | null = null,
-    is_too_long = false,
+    readonly code: number | null = null,
+    readonly is_too_long = false,
   ) {
     super(message);
-    this.name = "RpcError";
-    this.kind = kind;
-    this.code = code;
-    this.is_too_long = is_too_long;
   }
 }
 

@@ -12,6 +12,7 @@ import {
   chargeFee,
   disputeEvents,
   disputeMovements,
+  type Draft,
   draftEvent,
   feeEvent,
   paymentOf,
@@ -161,8 +162,6 @@ function ofCharge(source: ProviderEventSource, moved: BalanceTransaction): Provi
       reference_state: "succeeded",
       op: "authorize",
       state: "succeeded",
-      subject_id: null,
-      provider_reference: null,
       amount: moved.amount,
       currency: moved.currency,
       seconds: moved.created,
@@ -223,8 +222,6 @@ function ofAccount(source: ProviderEventSource, moved: BalanceTransaction): Prov
     reference_state: type,
     op: ACCOUNT_OPS[categoryOf(type)] ?? "adjustment",
     state: amount < 0 ? "succeeded" : "returned",
-    subject_id: null,
-    provider_reference: null,
     amount: Math.abs(amount),
     currency,
     seconds: created,
@@ -233,17 +230,13 @@ function ofAccount(source: ProviderEventSource, moved: BalanceTransaction): Prov
 }
 
 function accountFee(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
-  return signedFee(source, moved, {
-    op: "account_fee",
-    subject_id: null,
-    provider_reference: null,
-  });
+  return signedFee(source, moved, { op: "account_fee" });
 }
 
 function signedFee(
   source: ProviderEventSource,
   moved: BalanceTransaction,
-  subject: Pick<ProviderEvent, "op" | "subject_id" | "provider_reference">,
+  subject: Pick<Draft, "op" | "subject_id" | "provider_reference">,
 ): ProviderEvent[] {
   return feeEvent(source, moved, { ...subject, of: { id: moved.id }, reference_state: "fee" });
 }

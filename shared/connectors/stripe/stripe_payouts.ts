@@ -20,8 +20,6 @@ export function payoutEvents(source: ProviderEventSource, payout: Payout): Provi
       reference_state,
       op: "payout",
       state: taken > 0 ? "succeeded" : "returned",
-      subject_id: null,
-      provider_reference: null,
       amount: Math.abs(taken),
       currency,
       seconds,

@@ -76,27 +76,22 @@ const REASONS: ReadonlyMap<string, DisputeReason> = new Map([
 ]);
 
 /** A provider event before its amount and time are converted. */
-interface Draft {
+export interface Draft {
   /** The object at Stripe, and its state in the reference. */
   of: { id: string; livemode?: boolean };
   reference_state: string;
   op: ProviderEventOp;
   state: ProviderEventState;
-  subject_id: string | null;
+  subject_id?: string | null;
   refund_id?: string | null;
-  provider_reference: string | null;
+  provider_reference?: string | null;
   amount: number;
   /** In lower case. */
   currency: string;
   seconds: number;
   more?: Pick<
     ProviderEvent,
-    | "advice"
-    | "card"
-    | "decline_code"
-    | "dispute"
-    | "failure_code"
-    | "next_action"
+    "advice" | "card" | "decline_code" | "dispute" | "failure_code" | "next_action"
   >;
 }
 
@@ -270,7 +265,7 @@ function cardEvent(
   op: "detach" | "renewal",
   more: Draft["more"] = {},
 ): ProviderEvent[] {
-  const no_money = { amount: 0, currency: "eur", subject_id: null, provider_reference: null };
+  const no_money = { amount: 0, currency: "eur" };
   const seconds = source.event_seconds ?? 0;
   return present(draftEvent(source, {
     ...{ of, reference_state, op, state: "succeeded", ...no_money, seconds, more },
@@ -373,7 +368,6 @@ export function disputeEvents(source: ProviderEventSource, dispute: Dispute): Pr
   if (taken === undefined && (moves.length > 0 || !money)) return [];
   const common = {
     of: dispute,
-    subject_id: null,
     provider_reference: idOf(dispute.payment_intent),
   };
   // If Stripe settles in another currency, the movements are in that one.
@@ -458,9 +452,9 @@ export function draftEvent(source: ProviderEventSource, draft: Draft): ProviderE
     object_id: draft.of.id,
     op: draft.op,
     state: draft.state,
-    subject_id: draft.subject_id,
+    subject_id: draft.subject_id ?? null,
     refund_id: draft.refund_id ?? null,
-    provider_reference: draft.provider_reference,
+    provider_reference: draft.provider_reference ?? null,
     amount_minor,
     currency,
     at: formatTime(draft.seconds * 1000),

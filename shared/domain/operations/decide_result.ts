@@ -77,11 +77,11 @@ interface ReplyOptions {
 /** The decision about a reply. The rows of the resource are in its change. */
 interface Decision {
   result: OperationResult;
-  provider_events: HandledProviderEvent[];
   response: StoredResponse;
+  provider_events?: HandledProviderEvent[];
   /** Movements of money that belongs to the account. */
-  movements: MovementRow[];
-  expected: Expected;
+  movements?: MovementRow[];
+  expected?: Expected;
 }
 
 /** Decides the result of a reply to an operation that is reserved. */
@@ -93,7 +93,7 @@ export function decideResult(
 ): { record: ProviderRecord; response: StoredResponse } {
   const { id, environment_id, subject } = operation;
   const change: ResourceChange = changeOf(subject, context);
-  const { result, provider_events, response, movements, expected } = decide(
+  const { result, response, provider_events = [], movements = [], expected = {} } = decide(
     change,
     operation,
     reply,
@@ -258,7 +258,6 @@ function decideReplyEvents(
     },
     provider_events,
     response: responseOf(operation, change),
-    movements: [],
     expected,
   };
 }
@@ -311,10 +310,7 @@ function decideUnknown(
         ? { state: "operator" }
         : { state: "pending", next_attempt_at: formatTime(at_ms + delay_ms) }),
     },
-    provider_events: [],
     response: responseOf(operation, change),
-    movements: [],
-    expected: {},
   };
 }
 
@@ -333,10 +329,7 @@ function decideWaiting(
       needs_operator,
       next_attempt_at: formatTime(change.context.at_ms + WAITING_MS),
     },
-    provider_events: [],
     response: responseOf(operation, change),
-    movements: [],
-    expected: {},
   };
 }
 
@@ -368,8 +361,6 @@ function decideRefusal(
     response: is_error
       ? refusalResponse(originOf(operation, change), reply, change.subject)
       : responseOf(operation, change),
-    movements: [],
-    expected: {},
   };
 }
 
