@@ -1,7 +1,7 @@
 /**
  * The commands of `deno task providers` that settle operations and provider events. A result that
  * the operator decides takes the path of every provider event: the pure functions of
- * `shared/domain/live` decide it, and `pay.record` writes it. So it cannot meet the result of a
+ * `shared/domain/operations` decide it, and `pay.record` writes it. So it cannot meet the result of a
  * worker twice.
  */
 
