@@ -6,6 +6,8 @@ import type { Stablecoin } from "../../shared/core/currency.ts";
 import { METHOD_KINDS, OUTCOMES } from "../../shared/core/vocabulary.ts";
 import type { Network } from "../../shared/core/wallet_address.ts";
 import { systemRandom } from "../../shared/core/ids.ts";
+import type { ProviderOp } from "../../shared/domain/providers/connector.ts";
+import type { MatchedFault } from "../../shared/sandbox/fault_store.ts";
 import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
 import { beginOperation } from "../../shared/domain/providers/operation.ts";
 import { replyAtOnce, transactionHash } from "../../shared/sandbox/sandbox_replies.ts";
@@ -15,9 +17,16 @@ import {
   testCard,
 } from "../../shared/domain/providers/test_values.ts";
 import type { MethodKind, Outcome } from "../../shared/schema/payment.ts";
-import { NOW_MS, paymentWith, requestContext, URLS } from "../support/domain/decided_change.ts";
+import {
+  NOW_MS,
+  paymentWith,
+  requestContext,
+  transferWith,
+  URLS,
+} from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+type ProviderFault = MatchedFault<"provider">;
 const WALLET = {
   address: "0x000000000000000000000000000000000000dEaD",
   network: "ethereum",
@@ -123,24 +132,72 @@ Deno.test("transactionHash() does not depend on the case of an address", () => {
   assert.equal(transactionHash(5, "EUR", WALLET), transactionHash(5, "EUR", lower));
 });
 
+/** [fault, operation, behaviour of the instrument, rail, reply]. `manual`: of a manual settlement. */
+const FAULTS: [
+  ProviderFault["fault"],
+  ProviderOp,
+  TestBehaviour | "manual",
+  MethodKind,
+  reply: string,
+][] = [
+  ["declined", "authorize", "no_funds", "card", "declined payment_declined"],
+  ["declined", "capture", "approve", "card", "refused"],
+  ["declined", "cancel", "approve", "card", "refused"],
+  ["declined", "refund", "approve", "card", "refused"],
+  ["declined", "transfer", "approve", "sepa", "refused"],
+  ["failed", "authorize", "decline", "card", "failed processing_failed"],
+  ["failed", "authorize", "approve", "sepa", "failed bank_return R01"],
+  ["failed", "authorize", "approve", "stablecoin", "failed onchain_reverted"],
+  ["failed", "capture", "approve", "card", "refused"],
+  ["failed", "cancel", "approve", "card", "refused"],
+  ["failed", "refund", "approve", "card", "refund failed"],
+  ["failed", "transfer", "approve", "sepa", "transfer failed bank_return R01"],
+  ["timeout", "authorize", "approve", "card", "unknown 60000, then its success"],
+  ["timeout", "authorize", "authenticate", "card", "unknown 60000, then its success"],
+  ["timeout", "authorize", "decline", "card", "unknown 60000, then declined"],
+  ["timeout", "authorize", "bank_return", "sepa", "unknown 60000, then failed"],
+  ["timeout", "authorize", "manual", "card", "pending"],
+  ["timeout", "refund", "approve", "card", "unknown 60000, then its success"],
+];
+
+for (const [fault, op, behaviour, kind, expected] of FAULTS) {
+  Deno.test(`replyAtOnce() ${fault} ${op} of ${behaviour} by ${kind}: ${expected}`, () => {
+    const test = behaviour === "manual" ? { behaviour: null, manual: true } : { behaviour };
+    assert.equal(respond({ ...test, kind, op, fault }), expected);
+  });
+}
+
 interface Requested {
   behaviour: TestBehaviour | null;
   kind: MethodKind;
   manual?: boolean;
   outcome?: Outcome | null;
+  op?: ProviderOp;
+  fault?: ProviderFault["fault"];
 }
 
 const context = requestContext();
 
-/** The reply to an authorization as one line. */
-function respond({ behaviour, kind, manual = false, outcome = null }: Requested): string {
-  const payment = paymentWith({ method_kind: kind, sequence: 0 });
-  const begun = beginOperation(new ChangeBuilder(payment, context), "authorize");
+/** The reply to an operation, by default an authorization, as one line. */
+function respond(
+  { behaviour, kind, manual = false, outcome = null, op = "authorize", fault }: Requested,
+): string {
+  const begun = op === "transfer"
+    ? beginOperation(new ChangeBuilder(transferWith({}), context), op)
+    : beginOperation(
+      new ChangeBuilder(paymentWith({ method_kind: kind, sequence: 0 }), context),
+      op,
+    );
   const test = { behaviour, outcome, is_manual: manual };
   const page = { random: systemRandom, urls: URLS };
-  const reply = replyAtOnce({ ...begun, test }, null, NOW_MS, page);
+  const declared = fault ? { id: "flt_1", fault, delay_ms: null } : null;
+  const reply = replyAtOnce({ ...begun, test }, declared, NOW_MS, page);
   if ("waiting" in reply) return "waiting";
-  if ("unknown" in reply) return `unknown ${reply.after_ms}`;
+  if ("refused" in reply) return "refused";
+  if ("unknown" in reply) {
+    const then = fault ? `, then ${reply.simulated?.result ?? "its success"}` : "";
+    return `unknown ${reply.after_ms}${then}`;
+  }
   assert.ok("provider_events" in reply);
   return reply.provider_events.map(({ op, state, decline_code, failure_code, return_code }) =>
     [op === "authorize" ? null : op, state, decline_code, failure_code, return_code]

@@ -36,27 +36,14 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
     const fault = await declare(service, body);
     assert.deepEqual(fault, { ...fault, ...body, left: 1000 });
   });
-  await t.step("lists the newest first, in pages", async () => {
-    const all = await service.call("GET", `${FAULTS}?limit=100`);
-    const page = await service.call("GET", `${FAULTS}?limit=2`);
-    assert.deepEqual(page.body.data, all.body.data.slice(0, 2));
-    assert.equal(page.body.has_more, true);
-    const next = await service.call(
-      "GET",
-      `${FAULTS}?limit=2&starting_after=${page.body.next_cursor}`,
-    );
-    assert.deepEqual(next.body.data, all.body.data.slice(2, 4));
-  });
-  await t.step("a deleted fault does not happen", async () => {
-    const { body: { data } } = await service.call("GET", `${FAULTS}?limit=100`);
+  await t.step("lists the newest first, and a deleted fault does not happen", async () => {
+    const { body: first } = await service.call("GET", `${FAULTS}?limit=2`);
+    const next = `${FAULTS}?limit=2&starting_after=${first.next_cursor}`;
+    const data = [...first.data, ...(await service.call("GET", next)).body.data];
+    assert.deepEqual(data.map(({ on }: { on: string }) => on), ["delivery", "request", "request"]);
     for (const { id } of data) {
-      const response = await service.call("DELETE", `${FAULTS}/${id}`);
-      assert.deepEqual([response.status, response.body], [200, {
-        id,
-        object: "fault",
-        deleted: true,
-      }]);
-      assertRefused(await service.call("DELETE", `${FAULTS}/${id}`), 404, "not_found");
+      const { status, body } = await service.call("DELETE", `${FAULTS}/${id}`);
+      assert.deepEqual([status, body], [200, { id, object: "fault", deleted: true }]);
       assertRefused(await service.call("GET", `${FAULTS}/${id}`), 404, "not_found");
     }
     assert.equal((await service.pay()).status, 201);

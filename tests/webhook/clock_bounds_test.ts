@@ -10,13 +10,7 @@
 import assert from "node:assert/strict";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
-import {
-  APPROVED,
-  assertRefused,
-  KINDS,
-  PAYMENTS,
-  SANDBOX,
-} from "../support/service/service_case.ts";
+import { APPROVED, assertRefused, KINDS, SANDBOX } from "../support/service/service_case.ts";
 import { addInbox } from "../support/webhook/inbox_reader.ts";
 import {
   addEndpoint,
@@ -136,8 +130,7 @@ webhookCase(`a clock ahead of ${WAITING} deliveries`, async (t, service, receive
 
 /** About every third delivery is accepted at its third attempt, the others at their second. */
 function accepts({ event, headers }: Arrival): boolean {
-  const sum = [...event.id as string].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
-  const needs = sum % 3 === 0 ? 3 : 2;
+  const needs = event.id.charCodeAt(29) % 3 === 0 ? 3 : 2;
   return Number(headers.get("Webhook-Attempt")) >= needs;
 }
 
@@ -150,31 +143,29 @@ webhookCase(`an advance of ${DAYS} days with ${DELIVERIES} deliveries`, async (
   await addEndpoint(service, hooks.url("/hook"), { events: ["payment.created"] });
   hooks.judge = (arrival) => accepts(arrival) ? 200 : 500;
   for (let time = 0; time < TIMES; time++) {
-    let made = 0;
-    await Promise.all(Array.from({ length: CLIENTS }, async () => {
-      while (made++ < DELIVERIES / TIMES) await service.make({ outcome: "pending" });
-    }));
+    if (time > 0) await set(service, { advance: 1 });
+    for (let made = 0; made < DELIVERIES / TIMES; made += CLIENTS) {
+      await Promise.all(
+        Array.from({ length: CLIENTS }, () => service.make({ outcome: "pending" })),
+      );
+    }
     await settle(service);
-    if (time < TIMES - 1) await set(service, { advance: 1 });
   }
-  const first = hooks.arrivals.length;
-  const made = (await service.sql`select from pay.webhook_deliveries`).length;
+  const first = hooks.arrivals.splice(0).length;
   const { did } = await set(service, { advance: DAYS * 86_400 }, LONGEST_MS.attempts);
   await t.step("did counts the attempts, and every delivery has arrived once", () => {
-    assert.equal(did.deliveries, hooks.arrivals.length - first);
+    assert.equal(did.deliveries, hooks.arrivals.length);
     const accepted = hooks.arrivals.filter(accepts).map(({ event }) => event.id);
-    assert.deepEqual([accepted.length, new Set(accepted).size], [made, made]);
+    assert.deepEqual([accepted.length, new Set(accepted).size], [first, first]);
   });
   await t.step("each attempt has its own time, and they come in its order", () => {
     const DELAYS_MS = [0, 5_000, 65_000];
-    const times = hooks.arrivals.slice(first).map(({ event, headers }) => {
-      const attempt = Number(headers.get("Webhook-Attempt"));
-      return Date.parse(event.created_at) + DELAYS_MS[attempt - 1]!;
-    });
     // A step of the clock does what is due within a second, in any order.
     let latest = 0;
-    for (const [i, at] of times.entries()) {
-      assert.ok(at >= latest - 1_000, `${new Date(at).toISOString()} at ${i}`);
+    for (const { event, headers } of hooks.arrivals) {
+      const attempt = Number(headers.get("Webhook-Attempt"));
+      const at = Date.parse(event.created_at) + DELAYS_MS[attempt - 1]!;
+      assert.ok(at >= latest - 1_000, `${new Date(at).toISOString()} after ${latest}`);
       latest = Math.max(latest, at);
     }
   });
@@ -201,107 +192,66 @@ async function standAt(service: TestService, at: string) {
 /** Each row: a command at 2199-12-31, and the field that its refusal names; null: it is done. */
 const COMMANDS: [body: unknown, param: string | null][] = [
   [{ to: "2200-01-01T00:00:00.001Z" }, "to"],
-  [{ to: "2200-06-01T00:00:00Z", mode: "real" }, "to"],
-  [{ to: "9999-12-31T23:59:59Z" }, "to"],
   [{ advance: DAY_S + 1 }, "advance"],
-  [{ advance: 400 * DAY_S }, "advance"],
   [{ advance: DAY_S - 1 }, null],
   [{ to: CEILING }, null],
   [{ advance: 1 }, "advance"],
-  [{ to: "2199-12-31T00:00:00.000Z" }, "to"],
-  [{ mode: "frozen" }, null],
   [{ to: CEILING, mode: "real" }, null],
 ];
 
-webhookCase("POST /clock refuses a target after 2200-01-01", async (t, service) => {
+webhookCase("everything works at the end of the clock", async (t, service, receiver) => {
+  receiver.judge = ({ path }) => path === "/good" ? 200 : 500;
+  const { id: endpoint_id } = await addEndpoint(service, receiver.url("/bad"));
+  await addEndpoint(service, receiver.url("/good"), {}, { key: service.other.text });
+  await addInbox(service);
   await standAt(service, "2199-12-31T00:00:00.000Z");
   for (const [body, param] of COMMANDS) {
-    await t.step(JSON.stringify(body), async () => {
+    await t.step(`${JSON.stringify(body)}: ${param ?? "done"}`, async () => {
       if (param === null) return void await set(service, body);
       const before = await service.sql`select * from pay.sandbox_settings`;
       const refused = await service.call("POST", CLOCK, { body });
       assertRefused(refused, 400, "invalid_parameter", param);
-      assert.match(
-        refused.body.error.message,
-        /(after 2200-01-01T00:00:00.000Z, the latest time .* reset the sandbox)|a clock never goes/,
-      );
+      assert.match(refused.body.error.message, /after 2200-01-01T00:00:00.000Z, the latest time/);
       assert.deepEqual(await service.sql`select * from pay.sandbox_settings`, before);
     });
   }
   await t.step("the table takes no later time either", async () => {
     for (const column of ["frozen_at", "target_at"]) {
-      await assert.rejects(
-        service.sql.unsafe(
-          `update pay.sandbox_settings set ${column} = '2200-01-01T00:00:00.001Z'`,
-        ),
-        /sandbox_settings_below_ceiling/,
-      );
+      const later = `update pay.sandbox_settings set ${column} = '2200-01-01T00:00:00.001Z'`;
+      await assert.rejects(service.sql.unsafe(later), /sandbox_settings_below_ceiling/);
     }
   });
-});
-
-webhookCase("everything works at the end of the clock", async (t, service, receiver) => {
-  receiver.judge = ({ path }) => path === "/good" ? 200 : 500;
-  for (let i = 0; i < 5; i++) await addEndpoint(service, receiver.url(`/bad/${i}`));
-  await addEndpoint(service, receiver.url("/good"), {}, { key: service.other.text });
-  await addInbox(service);
-  await standAt(service, CEILING);
-
-  await t.step("requests with deadlines, retries and ends", async () => {
+  await t.step("requests with deadlines and ends, by a clock that stands there", async () => {
     for (const kind of KINDS) {
       const paid = await service.pay(kind === "card" ? CARD : APPROVED[kind]);
-      assert.equal(paid.status, 201, paid.text);
+      assert.deepEqual([paid.status, paid.body.created_at], [201, CEILING], paid.text);
     }
     const { body: held } = await service.pay({ ...CARD, capture: "manual" });
-    assert.equal(held.status, "authorized");
-    const { body: waiting } = await service.pay({
-      card: { token: "pm_card_authenticationRequired" },
-    });
-    assert.equal(waiting.status, "requires_action");
+    const waiting = await service.pay({ card: { token: "pm_card_authenticationRequired" } });
+    assert.deepEqual([held.status, waiting.body.status], ["authorized", "requires_action"]);
     const { body: key } = await service.call("POST", KEYS, { body: { name: "rotated" } });
-    const rotated = await service.call("POST", `${KEYS}/${key.id}/rotate`, {
-      body: { expires_in: 604_800 },
-    });
-    assert.equal(rotated.status, 200, rotated.text);
-    const { body: { data } } = await service.call("GET", ENDPOINTS);
-    for (const { id } of data) {
-      const response = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
-        body: { expires_in: 604_800 },
-      });
-      assert.equal(response.status, 200, response.text);
+    for (const path of [`${KEYS}/${key.id}/rotate`, `${ENDPOINTS}/${endpoint_id}/rotate_secret`]) {
+      const rotated = await service.call("POST", path, { body: { expires_in: 604_800 } });
+      assert.equal(rotated.status, 200, rotated.text);
     }
-    assert.equal((await service.call("GET", `${PAYMENTS}/${held.id}`)).status, 200);
   });
   await t.step("a failed delivery waits, and the sandbox beside it gets its own", async () => {
     await settle(service);
-    assert.ok(receiver.arrivals.length > 0);
-    receiver.arrivals.length = 0;
+    assert.ok(receiver.at("/bad").length > 0);
     await service.pay({ card: APPROVED_CARD }, { key: service.other.text });
     await settle(service);
-    assert.deepEqual(shown(receiver.arrivals), ["payment.created 1", "payment.completed 1"]);
+    assert.deepEqual(shown(receiver.at("/good")), ["payment.created 1", "payment.completed 1"]);
     const [row] = await service.sql`
       select count(*)::int as waiting, max(due_at) as last from pay.webhook_deliveries
       where status = 'pending' and next_attempt_at = 'infinity'`;
-    assert.ok(row!.waiting > 0);
-    assert.ok(row!.last.getUTCFullYear() === 2200);
-  });
-  await t.step("a clock that runs stands there", async () => {
-    const running = await set(service, { mode: "real" });
-    assert.deepEqual([running.now, running.mode], [CEILING, "real"]);
-    const { body } = await service.call("GET", CLOCK);
-    assert.equal(body.now, CEILING);
-    assert.equal((await service.pay()).body.created_at, CEILING);
-    await settle(service);
+    assert.deepEqual([row!.waiting > 0, row!.last.getUTCFullYear()], [true, 2200]);
     await assertSilent(service.sql);
   });
-  await t.step("retention and the dispatcher go on", async () => {
+  await t.step("retention and the dispatcher go on, and a reset leads away", async () => {
     await service.sql`select pay.purge()`;
     await settle(service);
     assert.deepEqual(service.logs.filter(({ code }) => code === "internal_error"), []);
-  });
-  await t.step("a reset begins with the real time again", async () => {
-    const reset = await service.call("POST", `${SANDBOX}/reset`);
-    assert.equal(reset.status, 200, reset.text);
+    assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
     const { body } = await service.call("GET", CLOCK);
     assert.ok(Math.abs(Date.parse(body.now) - Date.now()) < 60_000, body.now);
     assert.equal((await service.pay()).status, 201);

@@ -5,7 +5,6 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { assertRefused } from "../support/service/service_case.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
@@ -46,13 +45,8 @@ webhookCase("410 disables an endpoint and tells the others", async (t, service, 
 
   await t.step("it is disabled as gone and keeps its other fields", () => {
     const { status, disabled_reason, description, updated_at, failing } = endpoint;
-    assert.deepEqual([status, disabled_reason, description, updated_at, failing], [
-      "disabled",
-      "gone",
-      "kept",
-      new Date(AT).toISOString(),
-      undefined,
-    ]);
+    assert.deepEqual([status, disabled_reason, description], ["disabled", "gone", "kept"]);
+    assert.deepEqual([updated_at, failing], [new Date(AT).toISOString(), undefined]);
   });
   await t.step("its attempt is failed, and its waiting deliveries are cancelled", async () => {
     const rows = await deliveriesOf(service, `&endpoint_id=${gone.id}`);
@@ -60,32 +54,24 @@ webhookCase("410 disables an endpoint and tells the others", async (t, service, 
       ["failed", 1],
       ["cancelled", 0],
     ]);
-    assert.equal(rows[0].attempts[0].response_status, 410);
-    assert.equal(hooks.at("/gone").length, 1);
   });
   await t.step("webhook_endpoint.disabled arrives at its subscribers", async () => {
     assert.deepEqual(shown(hooks.at("/told")), ["webhook_endpoint.disabled 1"]);
     assert.deepEqual(shown(hooks.at("/payments")), ["payment.created 1", "payment.completed 1"]);
-    const { bytes, headers, event } = hooks.at("/told")[0]!;
-    const header = headers.get("Payment-Signature");
-    await verifyWebhook(bytes, header, told.secret, { now_ms: AT });
+    const { event } = hooks.at("/told")[0]!;
     assert.deepEqual(event.data.object, endpoint);
     assert.deepEqual(event.request, { id: null, idempotency_key: null });
     const [delivery] = await deliveriesOf(service, `&endpoint_id=${told.id}`);
     assert.deepEqual([delivery.payment_id, delivery.event_id], [null, event.id]);
   });
-  await t.step("it gets no further deliveries", async () => {
+  await t.step("it gets deliveries after it is enabled again, and none before", async () => {
     await service.make();
     await settle(service);
     assert.equal(hooks.at("/gone").length, 1);
-    assert.equal((await deliveriesOf(service, `&endpoint_id=${gone.id}`)).length, 2);
-  });
-  await t.step("it gets deliveries after it is enabled again", async () => {
     hooks.judge = () => 200;
-    const { body } = await service.call("PUT", `${ENDPOINTS}/${gone.id}`, {
-      body: { status: "enabled" },
-    });
-    assert.deepEqual([body.status, body.disabled_reason], ["enabled", null]);
+    const body = { status: "enabled" };
+    const enabled = (await service.call("PUT", `${ENDPOINTS}/${gone.id}`, { body })).body;
+    assert.deepEqual([enabled.status, enabled.disabled_reason], ["enabled", null]);
     await service.make();
     await settle(service);
     assert.equal(hooks.at("/gone").length, 2);
@@ -111,140 +97,91 @@ webhookCase("410 does not undo a change made meanwhile", async (_, service, hook
   assert.deepEqual([sent("/old"), sent("/new")], [[1], [1]], "the new URL gets the event");
 });
 
-liveCase("a live delivery follows the live schedule until its tenth attempt", async (
-  _,
-  service,
-  receiver,
-) => {
-  receiver.judge = () => 500;
-  const { id } = await addLive(service, "/live");
-  await service.setClock(AT);
-  const path = `${DELIVERIES}/${await addLiveDelivery(service, id, AT)}`;
-  const read = async () => (await service.call("GET", path, { key: service.live.text })).body;
-  await settle(service);
-  const { status, attempts, next_attempt_at } = await read();
-  assert.deepEqual([status, attempts.length], ["pending", 1]);
-  const wait_ms = Date.parse(next_attempt_at) - AT;
-  assert.ok(wait_ms >= 4_000 && wait_ms <= 6_000, `${wait_ms} ms`);
-  await service.sql`update pay.webhook_deliveries set attempt_count = 8`;
-  for (const number of [9, 10]) {
-    await service.setClock(Date.parse((await read()).next_attempt_at));
-    await settle(service);
-    assert.equal(attemptsAt(receiver, "/live").at(-1), number);
-  }
-  const ended = await read();
-  assert.deepEqual([ended.status, ended.next_attempt_at], ["failed", null]);
-});
-
 liveCase("five days of failures disable a live endpoint", async (t, service, receiver) => {
-  receiver.judge = ({ path }) => path === "/told" ? 200 : 500;
+  const fail = ({ path }: { path: string }) => path === "/told" ? 200 : 500;
   const { id } = await addLive(service, "/live", ["payment.*"]);
   await addLive(service, "/told", ["webhook_endpoint.*"]);
   const key = service.live.text;
-  const failAt = async (at_ms: number) => {
+  const deliverAt = async (at_ms: number, judge: typeof fail = fail) => {
+    receiver.judge = judge;
     await service.setClock(at_ms);
-    await addLiveDelivery(service, id, at_ms);
+    const delivery_id = await addLiveDelivery(service, id, at_ms);
     await settle(service);
     const { body } = await service.call("GET", `${ENDPOINTS}/${id}`, { key });
-    return [body.status, body.disabled_reason];
+    return { delivery_id, state: [body.status, body.disabled_reason] };
   };
-  await failAt(AT);
+  const { delivery_id } = await deliverAt(AT);
+  await t.step("a delivery follows the live schedule until its tenth attempt", async () => {
+    const read = async () =>
+      (await service.call("GET", `${DELIVERIES}/${delivery_id}`, { key })).body;
+    await service.sql`update pay.webhook_deliveries set attempt_count = 8`;
+    for (const number of [9, 10]) {
+      await service.setClock(Date.parse((await read()).next_attempt_at));
+      await settle(service);
+      assert.equal(attemptsAt(receiver, "/live").at(-1), number);
+    }
+    const { status, next_attempt_at } = await read();
+    assert.deepEqual([status, next_attempt_at], ["failed", null]);
+  });
   await t.step("a success starts the five days again", async () => {
-    receiver.judge = () => 200;
-    await failAt(AT + 5 * DAY - 1);
-    receiver.judge = ({ path }) => path === "/told" ? 200 : 500;
-    await failAt(AT + 5 * DAY);
-    assert.deepEqual(await failAt(AT + 10 * DAY - 1), ["enabled", null]);
+    await deliverAt(AT + 5 * DAY - 1, () => 200);
+    await deliverAt(AT + 5 * DAY);
+    assert.deepEqual((await deliverAt(AT + 10 * DAY - 1)).state, ["enabled", null]);
   });
   await t.step("after five days it is disabled, with an event", async () => {
-    assert.deepEqual(await failAt(AT + 10 * DAY), ["disabled", "failing"]);
+    assert.deepEqual((await deliverAt(AT + 10 * DAY)).state, ["disabled", "failing"]);
     assert.deepEqual(attemptsAt(receiver, "/told"), [1]);
     const pending = await service.call("GET", `${DELIVERIES}?status=pending`, { key });
     assert.deepEqual(pending.body.data, []);
   });
   await t.step("after it is enabled again it has five days again", async () => {
     await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "enabled" }, key });
-    assert.deepEqual(await failAt(AT + 11 * DAY), ["enabled", null]);
+    assert.deepEqual((await deliverAt(AT + 11 * DAY)).state, ["enabled", null]);
   });
 });
 
 webhookCase("failing is shown by reads while attempts fail", async (t, service, hooks) => {
   await service.setClock(AT);
-  const { id } = await addEndpoint(service, hooks.url("/"), { description: "Mine" });
+  const { id } = await addEndpoint(service, hooks.url("/"));
   const place = `${ENDPOINTS}/${id}`;
-  const put = (body: unknown) => service.call("PUT", place, { body });
-  const read = async () => (await service.call("GET", place)).body;
+  const put = async (body: unknown) => (await service.call("PUT", place, { body })).body;
+  /** Asserts `failing` in both reads. */
+  const assertFailing = async (failing: true | undefined) => {
+    const { body } = await service.call("GET", place);
+    assert.equal(body.failing, failing);
+    assert.deepEqual((await service.call("GET", ENDPOINTS)).body.data, [body]);
+  };
   const pay = async () => {
     const { body } = await service.make({ outcome: "pending" });
     await settle(service);
     return body.id as string;
   };
-  assert.equal((await read()).failing, undefined);
+  await assertFailing(undefined);
   hooks.judge = () => 500;
   const payment_id = await pay();
-
-  await t.step("after a failure", async () => {
-    assert.equal((await read()).failing, true);
-    assert.deepEqual((await service.call("GET", ENDPOINTS)).body.data, [await read()]);
-  });
-  await t.step("a change does not store it, and its response does not show it", async () => {
-    const changed = await put({ description: "Still mine" });
-    assert.equal(changed.body.failing, undefined);
+  await assertFailing(true);
+  await t.step("a change and an event of the endpoint do not show it", async () => {
+    assert.equal((await put({ description: "new" })).failing, undefined);
     const [row] = await service.sql`select body from pay.webhook_endpoints`;
     assert.ok(!row!.body.includes("failing"));
-    assert.deepEqual(await read(), { ...changed.body, failing: true });
-  });
-  await t.step("an event of the endpoint does not show it", async () => {
     await service.call("POST", TRIGGER, { body: { endpoint_id: id, event: "ping", payment_id } });
     const { event } = hooks.arrivals.at(-1)!;
     assert.deepEqual([event.type, event.data.object.failing], ["ping", undefined]);
   });
   await t.step("not while the endpoint is disabled", async () => {
     await put({ status: "disabled" });
-    assert.equal((await read()).failing, undefined);
+    await assertFailing(undefined);
     await put({ status: "enabled" });
     await pay();
-    assert.equal((await read()).failing, true);
+    await assertFailing(true);
   });
   await t.step("not after a success", async () => {
     hooks.judge = () => 200;
     await service.setClock(AT + 3_600_000);
     await settle(service);
-    assert.equal((await read()).failing, undefined);
-    assert.deepEqual((await service.call("GET", ENDPOINTS)).body.data, [await read()]);
+    await assertFailing(undefined);
   });
 });
-
-/** The ways to end an endpoint. A 410 responds to one of the waiting deliveries. */
-const ENDS: Record<string, (service: TestService, id: string) => Promise<unknown>> = {
-  disabled: (service, id) =>
-    service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } }),
-  deleted: (service, id) => service.call("DELETE", `${ENDPOINTS}/${id}`),
-};
-
-for (const [name, end] of Object.entries(ENDS)) {
-  webhookCase(`waiting deliveries are cancelled when their endpoint is ${name}`, async (
-    _,
-    service,
-    hooks,
-  ) => {
-    hooks.judge = () => 500;
-    await service.setClock(AT);
-    const { id } = await addEndpoint(service, hooks.url("/"));
-    await service.make({ outcome: "success" });
-    await settle(service);
-    await end(service, id);
-    await service.setClock(AT + 60_000);
-    await settle(service);
-    const rows = (await deliveriesOf(service)).map(({ status, attempts, next_attempt_at }) => [
-      status,
-      attempts.length,
-      next_attempt_at,
-    ]);
-    assert.deepEqual(rows, [["cancelled", 1, null], ["cancelled", 0, null]]);
-    assert.equal(hooks.arrivals.length, 1);
-  });
-}
 
 /** Adds an endpoint whose deliveries have failed and wait for another attempt. */
 async function addBacklog(service: TestService, url: string): Promise<string> {
@@ -278,8 +215,11 @@ async function callOff(service: TestService): Promise<void> {
   }
 }
 
-const BACKLOG_ENDS: typeof ENDS = {
-  ...ENDS,
+/** The ways to end an endpoint. A 410 responds to one of the waiting deliveries. */
+const ENDS: Record<string, (service: TestService, id: string) => Promise<unknown>> = {
+  disabled: (service, id) =>
+    service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } }),
+  deleted: (service, id) => service.call("DELETE", `${ENDPOINTS}/${id}`),
   gone: async (service) => {
     await service.sql`
       update pay.webhook_deliveries set next_attempt_at = created_at where subject_id = 'pay_2'`;
@@ -289,7 +229,7 @@ const BACKLOG_ENDS: typeof ENDS = {
   },
 };
 
-for (const [name, end] of Object.entries(BACKLOG_ENDS)) {
+for (const [name, end] of Object.entries(ENDS)) {
   webhookCase(`an endpoint with a large backlog is ${name}`, async (t, service, hooks) => {
     hooks.judge = () => 503;
     const id = await addBacklog(service, hooks.url("/"));

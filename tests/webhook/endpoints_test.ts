@@ -22,14 +22,6 @@ const URL = "https://hooks.example.com/payments";
 const MAX_ENDPOINTS = 64;
 const MAX_LIVE_ENDPOINTS = 16;
 
-/** All operations on one endpoint, with a valid body for each. */
-const OPERATIONS: [method: string, suffix: string, body?: unknown][] = [
-  ["GET", ""],
-  ["PUT", "", { description: "x" }],
-  ["DELETE", ""],
-  ["POST", "/rotate_secret", {}],
-];
-
 serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
   await service.setClock(Date.parse(AT));
   await t.step("returns every field, and shows the secret", async () => {
@@ -105,20 +97,17 @@ serviceCase("POST and PUT /v1/webhook_endpoints refuse invalid bodies", async (t
   });
 }, { allow_private_webhooks: false, base_url: "https://payments.example.com/functions/v1" });
 
-const PRIVATE = ["http://127.0.0.1:3000/hook", "http://[::1]:3000/", "http://hooks.example.com/"];
-
-serviceCase("only test keys may use private addresses, if allowed", async (t, service) => {
+serviceCase("only test keys may use private addresses, if allowed", async (_, service) => {
   const live = { key: service.live.text };
   const { id } = await addEndpoint(service, URL, {}, live);
-  for (const url of PRIVATE) {
-    await t.step(url, async () => {
-      await addEndpoint(service, url);
-      const made = await service.call("POST", ENDPOINTS, { body: { url }, ...live });
-      assertRefused(made, 400, "invalid_parameter", "url");
-      const updated = await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { url }, ...live });
-      assertRefused(updated, 400, "invalid_parameter", "url");
-    });
-  }
+  const body = { url: "http://127.0.0.1:3000/hook" };
+  await addEndpoint(service, body.url);
+  for (
+    const refused of [
+      await service.call("POST", ENDPOINTS, { body, ...live }),
+      await service.call("PUT", `${ENDPOINTS}/${id}`, { body, ...live }),
+    ]
+  ) assertRefused(refused, 400, "invalid_parameter", "url");
 });
 
 const UPDATES: [name: string, body: Record<string, unknown>, changed?: Record<string, unknown>][] =
@@ -165,29 +154,32 @@ serviceCase("PUT /v1/webhook_endpoints/{id} changes the given fields", async (t,
 
 serviceCase("GET /v1/webhook_endpoints pages, newest first", async (_, service) => {
   const ids: string[] = [];
-  for (let i = 0; i < 5; i++) ids.unshift((await addEndpoint(service, `${URL}/${i}`)).id);
+  for (let i = 0; i < 3; i++) ids.unshift((await addEndpoint(service, `${URL}/${i}`)).id);
   const page = async (query: string) => (await service.call("GET", `${ENDPOINTS}?${query}`)).body;
-  const first = await page("limit=3");
-  const rest = await page(`limit=3&starting_after=${first.next_cursor}`);
+  const first = await page("limit=2");
+  const rest = await page(`limit=2&starting_after=${first.next_cursor}`);
   const listed = [first, rest].map(({ data }) => data.map(({ id }: { id: string }) => id));
-  assert.deepEqual(listed, [ids.slice(0, 3), ids.slice(3)]);
+  assert.deepEqual(listed, [ids.slice(0, 2), ids.slice(2)]);
   assert.deepEqual([first.has_more, rest.has_more, rest.next_cursor], [true, false, null]);
 });
+
+/** The operations on one endpoint, with a valid body for each. */
+function operationsOn(id: string, payment_id: string): [string, string, unknown?][] {
+  return [
+    ["GET", `${ENDPOINTS}/${id}`],
+    ["PUT", `${ENDPOINTS}/${id}`, { description: "x" }],
+    ["DELETE", `${ENDPOINTS}/${id}`],
+    ["POST", `${ENDPOINTS}/${id}/rotate_secret`, {}],
+    ["POST", TRIGGER, { endpoint_id: id, event: "ping", payment_id }],
+  ];
+}
 
 serviceCase("DELETE /v1/webhook_endpoints/{id} removes the endpoint", async (t, service) => {
   const { id } = await addEndpoint(service, URL);
   const { body: payment } = await service.make({ outcome: "pending" });
-  const gone = await service.call("DELETE", `${ENDPOINTS}/${id}`);
-  const deleted = { id, object: "webhook_endpoint", deleted: true };
-  assert.deepEqual([gone.status, gone.body], [200, deleted]);
-  const trigger = { endpoint_id: id, event: "ping", payment_id: payment.id };
-  const requests = [
-    ...OPERATIONS.map(([method, suffix, body]) =>
-      [method, `${ENDPOINTS}/${id}${suffix}`, body] as const
-    ),
-    ["POST", TRIGGER, trigger] as const,
-  ];
-  for (const [method, path, body] of requests) {
+  const { status, body } = await service.call("DELETE", `${ENDPOINTS}/${id}`);
+  assert.deepEqual([status, body], [200, { id, object: "webhook_endpoint", deleted: true }]);
+  for (const [method, path, body] of operationsOn(id, payment.id)) {
     await t.step(`${method} ${path.replace(id, "{id}")} is 404`, async () => {
       assertRefused(await service.call(method, path, { body }), 404, "not_found");
     });
@@ -197,16 +189,9 @@ serviceCase("DELETE /v1/webhook_endpoints/{id} removes the endpoint", async (t, 
 
 serviceCase("the API without a webhook master secret", async (t, service) => {
   const id = `whe_${"0".repeat(26)}`;
-  const cases: [string, string, unknown][] = [
-    ["POST", ENDPOINTS, { url: URL }],
-    ...OPERATIONS.slice(1).map(([method, suffix, body]): [string, string, unknown] => [
-      method,
-      `${ENDPOINTS}/${id}${suffix}`,
-      body,
-    ]),
-    ["POST", TRIGGER, { endpoint_id: id, event: "ping", payment_id: `pay_${"0".repeat(26)}` }],
-  ];
-  for (const [method, path, body] of cases) {
+  const [, ...changes] = operationsOn(id, `pay_${"0".repeat(26)}`);
+  changes.push(["POST", ENDPOINTS, { url: URL }]);
+  for (const [method, path, body] of changes) {
     await t.step(`${method} ${path.replace(id, "{id}")} is 503`, async () => {
       const response = await service.call(method, path, { body });
       assertRefused(response, 503, "service_unavailable");
@@ -218,20 +203,11 @@ serviceCase("the API without a webhook master secret", async (t, service) => {
     assert.equal((await service.call("GET", DELIVERIES)).status, 200);
     assert.equal((await service.pay()).status, 201);
   });
-  await t.step("a request without a key is still 401", async () => {
-    const response = await service.call("POST", ENDPOINTS, { body: { url: URL }, key: null });
-    assertRefused(response, 401, "unauthorized");
-  });
 }, NO_DISPATCHER);
 
 serviceCase("a sandbox has at most 64 endpoints, a live environment 16", async (t, service) => {
   const create = (options = {}) =>
     service.call("POST", ENDPOINTS, { body: { url: URL }, ...options });
-  const assertFull = async (most: number, options = {}) => {
-    const refused = await create(options);
-    assertRefused(refused, 400, "invalid_parameter", "url");
-    assert.match(refused.body.error.message, new RegExp(`${most}`));
-  };
   await t.step("however many are created at once", async () => {
     const responses = await Promise.all(
       Array.from({ length: 70 }, (_, i) => create(i % 2 ? { idempotency_key: `create-${i}` } : {})),
@@ -243,16 +219,17 @@ serviceCase("a sandbox has at most 64 endpoints, a live environment 16", async (
     assert.deepEqual(rows.map(({ slot }) => slot), rows.map((_, i) => i));
     assert.equal(rows.length, MAX_ENDPOINTS);
   });
-  await t.step("one more is 400, and 400 again with the same idempotency key", async () => {
-    for (let i = 0; i < 2; i++) await assertFull(MAX_ENDPOINTS, { idempotency_key: "too-many" });
-    const kept = await service.sql`select from pay.idempotency_keys where key = 'too-many'`;
-    assert.equal(kept.length, 0);
-  });
-  await t.step("other environments have limits of their own", async () => {
-    await addEndpoint(service, URL, {}, { key: service.other.text });
+  await t.step("one more is 400 and stores nothing, also in other environments", async () => {
     const key = service.live.text;
     for (let i = 0; i < MAX_LIVE_ENDPOINTS; i++) await addEndpoint(service, URL, {}, { key });
-    await assertFull(MAX_LIVE_ENDPOINTS, { key });
+    for (const [most, options] of [[MAX_ENDPOINTS, {}], [MAX_LIVE_ENDPOINTS, { key }]] as const) {
+      const refused = await create({ idempotency_key: "too-many", ...options });
+      assertRefused(refused, 400, "invalid_parameter", "url");
+      assert.match(refused.body.error.message, new RegExp(`${most}`));
+    }
+    const kept = await service.sql`select from pay.idempotency_keys where key = 'too-many'`;
+    assert.equal(kept.length, 0);
+    await addEndpoint(service, URL, {}, { key: service.other.text });
   });
   await t.step("an event has a delivery with an id of its own for each", async () => {
     const stem_of_first = /^whd_[0-9a-hjkmnp-tv-z]{24}/;

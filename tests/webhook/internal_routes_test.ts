@@ -22,18 +22,18 @@ const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const METRICS = "/api-v1-payments/internal/metrics";
 const ROUTES = [["POST", WAKE], ["POST", RETENTION], ["GET", METRICS]] as const;
 
-/** Texts that are not the token, of the same length and of others. */
-const WRONG: [name: string, header: string | null][] = [
-  ["no header", null],
-  ["an empty header", ""],
-  ["no scheme", RELAY_TOKEN],
-  ["another scheme", `Basic ${RELAY_TOKEN}`],
-  ["no token", "Bearer "],
-  ["the token without its last character", `Bearer ${RELAY_TOKEN.slice(0, -1)}`],
-  ["the token with one more character", `Bearer ${RELAY_TOKEN}x`],
-  ["the token in upper case", `Bearer ${RELAY_TOKEN.toUpperCase()}`],
-  ["the token twice", `Bearer ${RELAY_TOKEN}, Bearer ${RELAY_TOKEN}`],
-  ["null", "Bearer null"],
+/** Headers without the token, with texts of the same length and of others; null: no header. */
+const WRONG: (string | null)[] = [
+  null,
+  "",
+  RELAY_TOKEN,
+  `Basic ${RELAY_TOKEN}`,
+  "Bearer ",
+  `Bearer ${RELAY_TOKEN.slice(0, -1)}`,
+  `Bearer ${RELAY_TOKEN}x`,
+  `Bearer ${RELAY_TOKEN.toUpperCase()}`,
+  `Bearer ${RELAY_TOKEN}, Bearer ${RELAY_TOKEN}`,
+  "Bearer null",
 ];
 
 serviceCase("/internal/… needs its token", async (t, service) => {
@@ -44,8 +44,8 @@ serviceCase("/internal/… needs its token", async (t, service) => {
     });
   const TOKEN = `Bearer ${RELAY_TOKEN}`;
   for (const [method, path] of ROUTES) {
-    for (const [name, header] of WRONG) {
-      await t.step(`${path}, ${name}: 401`, async () => {
+    for (const header of WRONG) {
+      await t.step(`${path}, ${header}: 401`, async () => {
         service.forgetStatements();
         const response = await call(method, path, header);
         assertRefused(response, 401, "unauthorized");
@@ -59,14 +59,14 @@ serviceCase("/internal/… needs its token", async (t, service) => {
       }
       assertRefused(await call(method, `${path}?token=${RELAY_TOKEN}`, null), 401, "unauthorized");
     });
-    const others: [name: string, method: string, path: string][] = [
-      ["an encoded letter", method, path.replace("inter", "%69nter")],
-      ["an encoded slash", method, path.replace("nal/", "nal%2f")],
-      ["another method", method === "GET" ? "POST" : "GET", path],
-      ["the sandbox function", method, path.replace("payments", "sandbox")],
+    const others: [method: string, path: string][] = [
+      [method, path.replace("inter", "%69nter")],
+      [method, path.replace("nal/", "nal%2f")],
+      [method === "GET" ? "POST" : "GET", path],
+      [method, path.replace("payments", "sandbox")],
     ];
-    for (const [name, method, path] of others) {
-      await t.step(`${method} ${path}, ${name}: 401 with the token, 404 with a key`, async () => {
+    for (const [method, path] of others) {
+      await t.step(`${method} ${path}: 401 with the token, 404 with a key`, async () => {
         assertRefused(await call(method, path, TOKEN), 401, "unauthorized");
         assertRefused(await service.call(method, path), 404, "not_found");
       });
@@ -103,9 +103,9 @@ webhookCase("POST /internal/relay delivers due events", async (_, service, hooks
 const UNSET = { relay_token: undefined } as unknown as Partial<Settings>;
 serviceCase("/internal/… without a configured token is 401", async (t, service) => {
   for (const [method, path] of ROUTES) {
-    for (const header of ["Bearer null", "Bearer undefined", "Bearer ", `Bearer ${RELAY_TOKEN}`]) {
-      await t.step(`${path}, ${header}`, async () => {
-        const headers = { Authorization: header };
+    for (const token of ["null", "undefined", "", RELAY_TOKEN]) {
+      await t.step(`${path}, "${token}"`, async () => {
+        const headers = { Authorization: `Bearer ${token}` };
         const response = await service.call(method, path, { key: null, headers });
         assertRefused(response, 401, "unauthorized");
       });

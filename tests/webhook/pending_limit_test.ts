@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
-import { assertRefused, PAYMENTS, SANDBOX } from "../support/service/service_case.ts";
+import { APPROVED, assertRefused, PAYMENTS, SANDBOX } from "../support/service/service_case.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -67,34 +67,28 @@ webhookCase("a sandbox with too many pending deliveries", async (t, service, rec
       assert.deepEqual(await rows(), before);
     });
   }
-  await t.step("requests that add no delivery succeed", async () => {
-    const again = await pay(service, { idempotency_key: "kept" });
-    assert.deepEqual([again.status, again.text], [201, kept.text]);
-    assert.equal((await service.call("GET", `${PAYMENTS}/${paid.id}`)).status, 200);
-    const transfer = {
-      amount: 1,
-      currency: "EUR",
-      destination: { iban: "DE89370400440532013000" },
-    };
-    const made = await service.call("POST", "/api-v1-payments/v1/transfers", { body: transfer });
-    assert.equal(made.status, 201, `${made.text}: the endpoint has no events of transfers`);
-  });
-  await t.step("other sandboxes do not notice", async () => {
-    assert.equal((await pay(service, { key: service.other.text })).status, 201);
-  });
+  await t.step(
+    "requests that add no delivery succeed, and other sandboxes notice nothing",
+    async () => {
+      const again = await pay(service, { idempotency_key: "kept" });
+      assert.deepEqual([again.status, again.text], [201, kept.text]);
+      // The endpoint has no events of transfers.
+      const body = { amount: 1, currency: "EUR", destination: APPROVED.sepa };
+      const made = await service.call("POST", "/api-v1-payments/v1/transfers", { body });
+      assert.equal(made.status, 201, made.text);
+      assert.equal((await pay(service, { key: service.other.text })).status, 201);
+    },
+  );
 
   const WAYS_OUT: [name: string, go: () => Promise<unknown>][] = [
-    [
-      "deliveries that arrive",
-      () =>
-        service.sql`update pay.webhook_deliveries set status = 'delivered', next_attempt_at = null
-          where id in (select id from pay.webhook_deliveries where status = 'pending' limit 9)`,
-    ],
     [
       "a disabled endpoint",
       () => service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } }),
     ],
-    ["a reset", () => service.call("POST", `${SANDBOX}/reset`)],
+    [
+      "a reset, after which the endpoint gets new events in spite of the backlog",
+      () => service.call("POST", `${SANDBOX}/reset`),
+    ],
   ];
   for (const [name, go] of WAYS_OUT) {
     await t.step(`${name} leads out`, async () => {
@@ -102,26 +96,12 @@ webhookCase("a sandbox with too many pending deliveries", async (t, service, rec
       await fill(service, id, MOST);
       assertRefused(await pay(service), 429, "rate_limited");
       await go();
-      const paid = await pay(service);
-      assert.equal(paid.status, 201, paid.text);
+      assert.equal((await pay(service)).status, 201);
     });
   }
-});
-
-webhookCase("after a reset the endpoint gets new events in spite of a backlog", async (
-  _t,
-  service,
-  receiver,
-) => {
-  const { id } = await addEndpoint(service, receiver.url("/"), { events: ["payment.created"] });
-  await fill(service, id, MOST);
-  await service.call("POST", `${SANDBOX}/reset`);
-  assert.equal((await pay(service)).status, 201);
+  receiver.arrivals.length = 0;
   for (let poll = 0; receiver.arrivals.length === 0; poll++) {
     assert.ok(poll < 100, "no delivery in 100 polls of the dispatcher");
     await settle(service);
   }
-  const [left] = await service.sql`
-    select count(*)::int as pending from pay.webhook_deliveries where status = 'pending'`;
-  assert.equal(left!.pending, 0);
 });

@@ -17,28 +17,6 @@ import {
 } from "../support/database/scheduled_database.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
-/** Commits between batches, and stops before the run of the next minute. */
-const RETENTION_JOB = `do $$
-declare
-  v_until timestamptz := clock_timestamp() + interval '45 seconds';
-  v_began timestamptz;
-begin
-  loop
-    v_began := clock_timestamp();
-    exit when pay.purge(v_began, 5000) = 0 or clock_timestamp() > v_until;
-    commit;
-    perform pg_sleep_for(clock_timestamp() - v_began);
-  end loop;
-end
-$$`;
-/** Deletes the runs of these four jobs only, also those that never ended. */
-const LOG_JOB = `delete from cron.job_run_details r using cron.job j
-where j.jobid = r.jobid
-  and j.jobname in ('pay-dispatcher', 'pay-retention', 'pay-invariants', 'pay-cron-log')
-  and r.runid <= (
-    select max(o.runid) from cron.job_run_details o
-    where coalesce(o.end_time, o.start_time) < now() - interval '7 days'
-  )`;
 const ENVIRONMENT = `env_${"0".repeat(26)}`;
 
 /** Registers a test with a database that has the jobs. */
@@ -69,19 +47,15 @@ async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pe
 
 scheduledCase("the jobs of pg_cron", async (t, database) => {
   const { sql, jobs } = database;
-  await t.step("are four, and belong to the role that migrated", async () => {
+  await t.step("are four, as docs/operations/backup.md has them", async () => {
     const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
-    assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
-      ["pay-cron-log", "23 3 * * *", LOG_JOB],
-      ["pay-dispatcher", "5 seconds", "select pay.wake_dispatcher()"],
-      ["pay-invariants", "41 * * * *", "select pay.note_breaches()"],
-      ["pay-retention", "* * * * *", RETENTION_JOB],
-    ]);
-    assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
-  });
-  await t.step("are the same as in docs/operations/backup.md", async () => {
+    assert.deepEqual(
+      rows.map(({ jobname }) => jobname),
+      ["pay-cron-log", "pay-dispatcher", "pay-invariants", "pay-retention"],
+    );
     const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
-    for (const { jobname, schedule, command } of await sql`select * from cron.job`) {
+    for (const { jobname, schedule, command, username } of rows) {
+      assert.equal(username, database.migrator, "the role that migrated");
       assert.ok(documented.includes(`cron.schedule('${jobname}', '${schedule}',`), jobname);
       assert.ok(documented.includes(command), jobname);
     }
@@ -99,8 +73,6 @@ scheduledCase("the jobs of pg_cron", async (t, database) => {
     ["a due delivery", -1000, "pending", 1],
     ["an ended lease or wait", -86_400_000, "pending", 1],
     ["only later deliveries", 60_000, "pending", 0],
-    ["only delivered ones", 0, "delivered", 0],
-    ["only failed ones", 0, "failed", 0],
     ["only cancelled ones", 0, "cancelled", 0],
   ];
   for (const [name, due_in_ms, status, calls] of cases) {
@@ -144,11 +116,6 @@ scheduledCase("the jobs of pg_cron", async (t, database) => {
       },
     );
   }
-  await t.step("pay-dispatcher makes one call for a backlog", async () => {
-    for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
-    await database.runJob("pay-dispatcher");
-    assert.equal((await database.takeRequests()).length, 1);
-  });
   await t.step("pay-retention purges until nothing is left", async () => {
     await sql`select pay.create_environment(${ENVIRONMENT}, 'a', false, 'a')`;
     await sql`insert into pay.events (environment_id, id, type, subject_id, created_at, body)
@@ -205,37 +172,31 @@ scheduledCase("the jobs of pg_cron", async (t, database) => {
   });
 });
 
-const REFUSED: [name: string, url: string, token: string][] = [
-  ["another path", "https://ref.example.com/functions/v1/api-v1-payments/v1/payments", RELAY_TOKEN],
-  ["a path after it", `${RELAY_URL}/x`, RELAY_TOKEN],
-  ["a query", `${RELAY_URL}?x=1`, RELAY_TOKEN],
-  ["another scheme", RELAY_URL.replace("https", "ftp"), RELAY_TOKEN],
-  ["no scheme", RELAY_URL.replace("https://", ""), RELAY_TOKEN],
-  ["a space", RELAY_URL.replace("ref", "r f"), RELAY_TOKEN],
-  ["a line feed", RELAY_URL + "\n", RELAY_TOKEN],
-  ["no url", "", RELAY_TOKEN],
-  ["a short token", RELAY_URL, "x".repeat(15)],
-  ["a long token", RELAY_URL, "x".repeat(201)],
-  ["a token with a space", RELAY_URL, "token with a space in it"],
-  ["a token with a line feed", RELAY_URL, `${RELAY_TOKEN}\r\nX-Injected: 1`],
-  ["no token", RELAY_URL, ""],
+const REFUSED: [url: string, token: string][] = [
+  ["https://ref.example.com/functions/v1/api-v1-payments/v1/payments", RELAY_TOKEN],
+  [`${RELAY_URL}/x`, RELAY_TOKEN],
+  [`${RELAY_URL}?x=1`, RELAY_TOKEN],
+  [RELAY_URL.replace("https", "ftp"), RELAY_TOKEN],
+  [RELAY_URL.replace("ref", "r f"), RELAY_TOKEN],
+  [RELAY_URL + "\n", RELAY_TOKEN],
+  ["", RELAY_TOKEN],
+  [RELAY_URL, "x".repeat(15)],
+  [RELAY_URL, "x".repeat(201)],
+  [RELAY_URL, "token with a space in it"],
+  [RELAY_URL, `${RELAY_TOKEN}\r\nX-Injected: 1`],
 ];
 Deno.test("pay.configure_relay() refuses invalid addresses and tokens", async (t) => {
   const database = await cloneDatabase();
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   try {
-    for (const [name, url, token] of REFUSED) {
-      await t.step(name, async () => {
+    for (const [url, token] of REFUSED) {
+      await t.step(JSON.stringify([url, token.slice(0, 30)]), async () => {
         await assert.rejects(sql`select pay.configure_relay(${url}, ${token})`, { code: "22023" });
       });
     }
-    await t.step("a URL that is null", async () => {
-      await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
-      await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
-    });
-    await t.step("nothing was stored", async () => {
-      assert.equal((await sql`select from pay.settings`).length, 0);
-    });
+    await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
+    await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
+    assert.equal((await sql`select from pay.settings`).length, 0, "nothing was stored");
     await t.step(
       "without the extensions nothing is scheduled and nothing fails",
       async () => {
@@ -270,20 +231,13 @@ scheduledCase("pay.health shows the jobs of pg_cron", async (_, database) => {
   assert.equal(unseen!.last_dispatcher_wake_at, null);
 });
 
-/** The functions' response to a wake, and the resulting row. */
-const WAKES: [name: string, response: PgNetResponse, status: number | null, failed: string][] = [
-  ["the dispatcher works", { status_code: 202 }, 202, "0"],
-  ["the functions have no master secret", { status_code: 503 }, 503, "1"],
-  ["the token differs", { status_code: 401 }, 401, "1"],
-  ["the address is wrong", { status_code: 404 }, 404, "1"],
-  ["the functions fail", { status_code: 503 }, 503, "1"],
-  [
-    "the functions do not respond in time",
-    { error_msg: "Timeout of 2000 ms reached.", timed_out: true },
-    null,
-    "1",
-  ],
-  ["the functions cannot be reached", { error_msg: "Couldn't connect to server" }, null, "1"],
+/** The functions' response to a wake, the status that is shown, and the number of failures. */
+const WAKES: [response: PgNetResponse, status: number | null, failed: string][] = [
+  [{ status_code: 202 }, 202, "0"],
+  [{ status_code: 401 }, 401, "1"],
+  [{ status_code: 503 }, 503, "1"],
+  [{ error_msg: "Timeout of 2000 ms reached.", timed_out: true }, null, "1"],
+  [{ error_msg: "Couldn't connect to server" }, null, "1"],
 ];
 
 scheduledCase("pay.health shows the responses of the functions to pg_net", async (t, database) => {
@@ -295,11 +249,9 @@ scheduledCase("pay.health shows the responses of the functions to pg_net", async
   };
   await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
   await insertDelivery(sql, -1000);
-  await t.step("it is empty before the first wake", async () => {
-    assert.deepEqual(await health(), [null, "0"]);
-  });
-  for (const [name, response, status, failed] of WAKES) {
-    await t.step(`${name}: ${status}, ${failed} failed`, async () => {
+  assert.deepEqual(await health(), [null, "0"], "before the first wake");
+  for (const [response, status, failed] of WAKES) {
+    await t.step(`${JSON.stringify(response)}: ${status}, ${failed} failed`, async () => {
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       await database.runJob("pay-dispatcher");
       await database.respondToRequests(response);
@@ -324,19 +276,19 @@ scheduledCase("pay.health shows the responses of the functions to pg_net", async
     await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 seconds'`;
     assert.deepEqual(await health(), [null, "1"]);
   });
-  await t.step("it ignores responses to other users of pg_net", async () => {
-    await sql`truncate pay.dispatcher_wakes, net._http_response`;
-    await database.runJob("pay-dispatcher");
-    await database.respondToRequests({ status_code: 202 });
-    await sql`select net.http_post('https://other.example.com/')`;
-    await database.respondToRequests({ status_code: 500 });
-    assert.deepEqual(await health(), [202, "0"]);
-  });
-  await t.step("it ignores responses with the same id from before a crash", async () => {
-    await sql`insert into net._http_response (id, status_code, created)
+  await t.step(
+    "it ignores responses to others, and those with the same id before a crash",
+    async () => {
+      await sql`truncate pay.dispatcher_wakes, net._http_response`;
+      await database.runJob("pay-dispatcher");
+      await database.respondToRequests({ status_code: 202 });
+      await sql`select net.http_post('https://other.example.com/')`;
+      await database.respondToRequests({ status_code: 500 });
+      await sql`insert into net._http_response (id, status_code, created)
       select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.dispatcher_wakes`;
-    assert.deepEqual(await health(), [202, "0"]);
-  });
+      assert.deepEqual(await health(), [202, "0"]);
+    },
+  );
   await t.step("it forgets wakes after an hour", async () => {
     await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
     await database.runJob("pay-dispatcher");

@@ -73,7 +73,6 @@ async function readAll(service: FixtureService, keys: Filled["keys"]): Promise<R
     await get(`${API}/ledger_entries?limit=100`);
     await get(`${API}/balance`);
     await get(`${API}/payments?status=completed&limit=3`);
-    await get(`${API}/payments?reference=order-refunded`);
   }
   return gets;
 }
