@@ -466,6 +466,7 @@ create table pay.erasures (
   after_id text collate "C" not null,
   at_sequence integer,
   until_id text collate "C" not null,
+  logged_after text collate "C" not null,
   run_number bigint,
   is_done boolean not null,
   erased_at timestamptz not null,
@@ -480,6 +481,7 @@ comment on column pay.erasures.customer_id is 'The id of the customer; null: a p
 comment on column pay.erasures.after_id is 'The payments up to this one are erased.';
 comment on column pay.erasures.at_sequence is 'The newest event of that payment that is not erased yet; null: all are.';
 comment on column pay.erasures.until_id is 'The newest payment that the erasure covers.';
+comment on column pay.erasures.logged_after is 'The requests of the log up to this id are erased; run_ and a number: the lines of the transcript up to it, too.';
 comment on column pay.erasures.run_number is 'The number of requests of a seeded sandbox at that time; null: it has no seed.';
 comment on column pay.erasures.is_done is 'Whether nothing is left to erase.';
 comment on column pay.erasures.erased_at is 'The time of the request, by the clock of the database.';

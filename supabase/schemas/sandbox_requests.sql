@@ -46,7 +46,7 @@ $$;
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored responses
 -- The commit does not wait for the disk: a crash of the server can lose the last entries.
 -- Concurrency: locks idempotency keys in the order in which pay_internal.find_responses deletes
--- them. After that it waits for nothing. It locks the environments, so none is retired before the
+-- them, and waits for erasures. After that it waits for nothing. It locks the environments, so none is retired before the
 -- entries are visible to retention, and leaves out the requests of one that is being retired.
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
@@ -76,6 +76,8 @@ begin
     perform set_config('pay.environment_ids', (
       select array_agg(distinct a.environment_id)::text
       from json_to_recordset(p_keys::json) as a (environment_id text)), true);
+    perform pay_internal.lock_logs(e.id, false)
+    from unnest(current_setting('pay.environment_ids')::text[]) e (id) order by e.id;
     -- Materialized, so that each key is looked up once.
     with known as materialized (
       select a.k, k.environment_id, k.id, (e.stored_gb >= p_storage_gb) is true as is_full

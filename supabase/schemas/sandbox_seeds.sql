@@ -135,6 +135,7 @@ begin
       where e.id = v_environment
         and (e.moving in ('sealed', 'arriving') or e.stored_gb >= p_storage_gb));
   if found then
+    perform pay_internal.lock_logs(v_environment, false);
     insert into pay.transcript_lines (environment_id, n, line)
     select v_environment, p_n, coalesce(pay_internal.transcript_line(p_n, x.request, x.answer),
       p_line)

@@ -38,6 +38,8 @@ const BOB = { id: "u2", email: "bob@example.com", name: "Bob" };
 const PATH = `${CUSTOMERS}/u%2F1`;
 const VISA = { card: { token: "pm_card_visa" } };
 
+const LOGGED = { request_log: true };
+
 type Body = Record<string, unknown>;
 
 /** A service whose calls have the key of one sandbox. */
@@ -211,7 +213,7 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   });
   await assertSilent(service.sql);
   await receiver.close();
-});
+}, LOGGED);
 
 /** A value with its persons as an erasure leaves them. */
 function erasedIn<T>(value: T): T {
@@ -297,9 +299,11 @@ async function copyPayment({ sql }: TestService, copies: number): Promise<void> 
 }
 
 /** Sets one of the limits of erasures. */
-const limit = ({ sql }: TestService, name: string, value: number) =>
-  sql.unsafe(`create or replace function pay_internal.${name}() returns integer
-    language sql immutable parallel safe as $$ select ${value} $$`);
+const limit = ({ sql }: TestService, name: string, value: number | "0 s") => {
+  const type = typeof value === "number" ? "integer" : "interval";
+  return sql.unsafe(`create or replace function pay_internal.${name}() returns ${type}
+    language sql immutable parallel safe as $$ select ${type} '${value}' $$`);
+};
 
 const brokenTexts = ({ sql }: TestService) => sql`select * from pay.invariant_texts`;
 
@@ -315,21 +319,22 @@ async function continueErasure(service: TestService): Promise<number> {
 }
 
 serviceCase(
-  "an erasure of 1 000 payments in a request, and the rest by retention",
+  "an erasure in portions, the first by the request and the rest by retention",
   async (t, service) => {
     const { call, pay, post } = within(service, service.key.text);
     await made(pay({ customer: ADA, ...APPROVED.card }));
-    await copyPayment(service, 1_200);
+    await copyPayment(service, 120);
+    await limit(service, "erased_at_once", 100);
     await t.step("by the id", async () => {
       const erased = await made(call("DELETE", PATH));
-      assert.deepEqual([erased.payments, erased.has_more], [1_000, true]);
+      assert.deepEqual([erased.payments, erased.has_more], [100, true]);
       await continueErasure(service);
       await assertNoPerson(service);
       const again = await made(call("DELETE", PATH));
       assert.deepEqual([again.payments, again.has_more], [0, false]);
     });
     await t.step("by the address, from many payments", async () => {
-      await limit(service, "erasure_rows", 700);
+      await limit(service, "erasure_rows", 70);
       const { id: _, ...without_id } = ADA;
       await made(pay({ customer: without_id, ...APPROVED.card }));
       const erased = await made(call("DELETE", `${CUSTOMERS}?email=${EMAIL}`));
@@ -338,12 +343,17 @@ serviceCase(
       assert.equal(await continueErasure(service), 1);
       await assertNoPerson(service);
     });
-    await t.step("of one payment with more bytes of texts than a call writes", async () => {
-      await limit(service, "erased_bytes", 20_000);
+    await t.step("of one payment with more texts and lines than a call has time for", async () => {
+      await limit(service, "erasing_time", "0 s");
       const { id } = await made(pay({ customer: { ...ADA, id: "u3" }, ...APPROVED.card }, "many"));
+      await pay({ customer: { ...ADA, id: "u3" }, amount: -1 });
       for (let n = 0; n < 20; n++) await made(post(`${PAYMENTS}/${id}/refund`, { amount: 1 }));
+      const lines = async () =>
+        (await service.sql`select from pay.requests where request_body like ${`%${EMAIL}%`}`)
+          .length;
+      await until("both are logged", async () => await lines() === 2);
       const erased = await made(call("DELETE", `${CUSTOMERS}/u3`));
-      assert.deepEqual([erased.payments, erased.has_more], [1, true]);
+      assert.deepEqual([erased.payments, erased.has_more, await lines()], [1, true, 1]);
       await made(post(`${PAYMENTS}/${id}/refund`, { amount: 1 }));
       assert.ok(await continueErasure(service) >= 3);
       await assertNoPerson(service);
@@ -356,4 +366,5 @@ serviceCase(
       assert.equal((await service.sql`select from pay.erasures`).length, 0);
     });
   },
+  LOGGED,
 );
