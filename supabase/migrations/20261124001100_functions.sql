@@ -2887,8 +2887,8 @@ grant execute on function pay.find_environment(text, boolean) to pay_operator;
 create or replace function pay_internal.erased_at_once()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
-create or replace function pay_internal.erased_bytes()
-returns integer language sql immutable parallel safe as $$ select 8388608 $$;
+create or replace function pay_internal.erasing_time()
+returns interval language sql immutable parallel safe as $$ select interval '2 seconds' $$;
 
 create or replace function pay_internal.erasure_rows()
 returns integer language sql immutable parallel safe as $$ select 5000 $$;
@@ -3050,12 +3050,13 @@ begin
 end $$;
 
 create or replace function pay_internal.erase_payment(
-  p_environment_id text, p_id text, p_from integer, inout p_bytes integer, out at_sequence integer
+  p_environment_id text, p_id text, p_from integer, p_until timestamptz, out at_sequence integer
 ) language plpgsql volatile as $$
 declare
   v_payment pay.payments;
   v_text text;
   v_event record;
+  v_is_first boolean := true;
 begin
   select * into v_payment from pay.payments p
   where p.environment_id = p_environment_id and p.id = p_id;
@@ -3080,8 +3081,7 @@ begin
     order by v.environment_id desc, v.subject_id desc, v.sequence desc
   loop
     v_text := pay_internal.undo_splices(v_text, v_event.before);
-    p_bytes := p_bytes - octet_length(v_text);
-    if p_bytes < 0 then
+    if clock_timestamp() > p_until and not v_is_first then
       -- The next call begins with this text.
       at_sequence := v_event.sequence;
     end if;
@@ -3090,6 +3090,7 @@ begin
       then pay_internal.without_persons(v_text) else v_text end]
     where v.environment_id = p_environment_id and v.id = v_event.id;
     exit when at_sequence is not null;
+    v_is_first := false;
   end loop;
 end $$;
 
@@ -3171,35 +3172,59 @@ returns text language sql immutable parallel safe as $$
   select '{"n":' || p_n || ',"request":' || p_request || ',"answer":' || p_answer || '}'
 $$;
 
+create or replace function pay_internal.lock_logs(p_environment_id text, p_is_erasure boolean)
+returns void language plpgsql volatile as $$
+declare
+  v_lock constant bigint := hashtextextended('logs ' || p_environment_id, 0);
+begin
+  if p_is_erasure then perform pg_advisory_xact_lock(v_lock);
+  else perform pg_advisory_xact_lock_shared(v_lock); end if;
+end $$;
+
 create or replace function pay_internal.erase_logs(
-  p_environment_id text, p_customer_id text, p_email text, p_person bytea
-) returns void language plpgsql volatile as $$
+  p_email text, p_until timestamptz, inout p_erasure pay.erasures
+) language plpgsql volatile as $$
 declare
   -- JSON within JSON escapes these characters anew.
-  v_known constant text := case when coalesce(p_customer_id, p_email) !~ '["\\[:cntrl:]]'
-    then coalesce(p_customer_id, p_email) else '' end;
+  v_known constant text := case
+    when coalesce(p_erasure.customer_id, p_email) !~ '["\\[:cntrl:]]'
+    then coalesce(p_erasure.customer_id, p_email) else '' end;
+  v_line record;
 begin
-  update pay.requests r set request_body = x.request, response_body = x.answer
-  from (
-    select o.id, t.request, t.answer from pay.requests o
-    cross join lateral pay_internal.exchange_without(
-      p_environment_id, p_customer_id, p_person, o.request_body, o.response_body) t
-    where o.environment_id = p_environment_id
-      and (strpos(concat(o.request_body, o.response_body), v_known) > 0
-        or strpos(o.request_body, '"instrument":"ins_') > 0)
-    order by o.id for update
-  ) x
-  where r.environment_id = p_environment_id and r.id = x.id;
-  update pay.transcript_lines l
-  set line = pay_internal.transcript_line(x.n, x.request, x.answer)
-  from (
-    select o.n, t.request, t.answer from pay.transcript_lines o
-    cross join lateral pay_internal.exchange_without(p_environment_id, p_customer_id, p_person,
-      o.line::json ->> 'request', o.line::json ->> 'answer') t
-    where o.environment_id = p_environment_id
-      and (strpos(o.line, v_known) > 0 or strpos(o.line, '"instrument":"ins_') > 0)
-  ) x
-  where l.environment_id = p_environment_id and l.n = x.n;
+  perform pay_internal.lock_logs(p_erasure.environment_id, true);
+  for v_line in
+    select t.place, t.n, row_number() over (order by t.place) as nth from (
+      select o.id as place, null::bigint as n from pay.requests o
+      where o.environment_id = p_erasure.environment_id and o.id > p_erasure.logged_after
+        and o.created_at < p_erasure.erased_at + interval '5 seconds'
+        and (strpos(concat(o.request_body, o.response_body), v_known) > 0
+          or strpos(o.request_body, '"instrument":"ins_') > 0)
+      union all
+      select 'run_' || lpad(o.n::text, 9, '0'), o.n from pay.transcript_lines o
+      where o.environment_id = p_erasure.environment_id and o.n <= p_erasure.run_number
+        and (strpos(o.line, v_known) > 0 or strpos(o.line, '"instrument":"ins_') > 0)
+    ) t
+    where t.place > p_erasure.logged_after
+    order by t.place
+  loop
+    if clock_timestamp() > p_until and v_line.nth > 1 then
+      p_erasure.is_done := false;
+      exit;
+    end if;
+    if v_line.n is null then
+      update pay.requests r set (request_body, response_body) = (
+        select x.request, x.answer from pay_internal.exchange_without(r.environment_id,
+          p_erasure.customer_id, p_erasure.person, r.request_body, r.response_body) x)
+      where r.environment_id = p_erasure.environment_id and r.id = v_line.place;
+    else
+      update pay.transcript_lines l set line = (
+        select pay_internal.transcript_line(l.n, x.request, x.answer)
+        from pay_internal.exchange_without(l.environment_id, p_erasure.customer_id,
+          p_erasure.person, l.line::json ->> 'request', l.line::json ->> 'answer') x)
+      where l.environment_id = p_erasure.environment_id and l.n = v_line.n;
+    end if;
+    p_erasure.logged_after := v_line.place;
+  end loop;
 end $$;
 
 create or replace function pay_internal.without_erased(
@@ -3230,14 +3255,14 @@ begin
 end $$;
 
 create or replace function pay_internal.erase_batch(
-  p_caller pay_internal.caller, p_ids text[], p_at timestamptz, p_request_id text,
+  p_caller pay_internal.caller, p_ids text[], p_email text, p_at timestamptz, p_request_id text,
   p_idempotency_key text, inout p_erasure pay.erasures,
   out payments integer, out instruments integer, out deliveries bigint
 ) language plpgsql volatile as $$
 declare
   v_environment_id constant text := p_caller.environment_id;
   v_from integer := p_erasure.at_sequence;
-  v_bytes integer := pay_internal.erased_bytes();
+  v_until constant timestamptz := clock_timestamp() + pay_internal.erasing_time();
   v_erased text[] := '{}';
   v_mandates text[] := '{}';
   v_id text;
@@ -3246,11 +3271,12 @@ begin
   perform set_config('pay.erasing', 'on', true);
   payments := 0;
   foreach v_id in array p_ids loop
-    select t.p_bytes, t.at_sequence into v_bytes, p_erasure.at_sequence
-    from pay_internal.erase_payment(v_environment_id, v_id, v_from, v_bytes) t;
+    p_erasure.at_sequence := pay_internal.erase_payment(v_environment_id, v_id, v_from, v_until);
     payments := payments + (v_from is null)::integer;
     v_erased := v_erased || v_id;
-    if p_erasure.at_sequence is not null then
+    if p_erasure.at_sequence is not null
+      or clock_timestamp() > v_until and v_id <> p_ids[cardinality(p_ids)]
+    then
       p_erasure.after_id := v_id;
       p_erasure.is_done := false;
       exit;
@@ -3268,6 +3294,7 @@ begin
   instruments := cardinality(v_instruments);
   p_erasure.is_done := p_erasure.is_done and instruments < pay_internal.erased_at_once();
   perform pay_internal.erase_responses(v_environment_id, v_erased || v_instruments);
+  p_erasure := pay_internal.erase_logs(p_email, v_until, p_erasure);
   perform set_config('pay.erasing', '', true);
 end $$;
 
@@ -3282,6 +3309,7 @@ begin
   if v_erasure.is_done is not false then
     v_erasure.after_id := '';
     v_erasure.at_sequence := null;
+    v_erasure.logged_after := '';
   end if;
   v_erasure.environment_id := p_environment_id;
   v_erasure.person := p_person;
@@ -3316,8 +3344,8 @@ begin
     insert into pay.erasures select p_erasure.*
     on conflict on constraint erasures_pkey do update
     set after_id = excluded.after_id, at_sequence = excluded.at_sequence,
-      until_id = excluded.until_id, run_number = excluded.run_number, is_done = excluded.is_done,
-      erased_at = excluded.erased_at;
+      until_id = excluded.until_id, logged_after = excluded.logged_after,
+      run_number = excluded.run_number, is_done = excluded.is_done, erased_at = excluded.erased_at;
   end if;
 end $$;
 
@@ -3363,13 +3391,10 @@ begin
   elsif v_access.outcome = 'ok' then
     select * into v_done from pay_internal.erase_batch(
       row(1, v_environment_id, v_access.api_key_id, v_access.ahead)::pay_internal.caller,
-      v_found.ids, (v_request ->> 'at')::timestamptz, v_request ->> 'request_id',
+      v_found.ids, p_email, (v_request ->> 'at')::timestamptz, v_request ->> 'request_id',
       v_request ->> 'idempotency_key', v_found.p_erasure);
     v_erasure := v_done.p_erasure;
     v_deliveries := v_done.deliveries;
-    if not v_access.livemode then
-      perform pay_internal.erase_logs(v_environment_id, p_customer_id, p_email, v_person);
-    end if;
     perform pay_internal.note_erasure(v_erasure);
     v_access.body := (select row_to_json(t) from (
       select 'customer' as object, p_customer_id as id, true as deleted, v_done.payments,
@@ -3401,7 +3426,7 @@ begin
     row(1, p_environment_id, null, (
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller,
-    v_found.ids, pay_internal.environment_time(p_environment_id), null, null,
+    v_found.ids, null, pay_internal.environment_time(p_environment_id), null, null,
     v_found.p_erasure);
   perform pay_internal.note_erasure(v_done.p_erasure);
   return 1 + v_done.payments + v_done.instruments;
@@ -8549,6 +8574,8 @@ begin
     perform set_config('pay.environment_ids', (
       select array_agg(distinct a.environment_id)::text
       from json_to_recordset(p_keys::json) as a (environment_id text)), true);
+    perform pay_internal.lock_logs(e.id, false)
+    from unnest(current_setting('pay.environment_ids')::text[]) e (id) order by e.id;
     -- Materialized, so that each key is looked up once.
     with known as materialized (
       select a.k, k.environment_id, k.id, (e.stored_gb >= p_storage_gb) is true as is_full
@@ -8836,6 +8863,7 @@ begin
       where e.id = v_environment
         and (e.moving in ('sealed', 'arriving') or e.stored_gb >= p_storage_gb));
   if found then
+    perform pay_internal.lock_logs(v_environment, false);
     insert into pay.transcript_lines (environment_id, n, line)
     select v_environment, p_n, coalesce(pay_internal.transcript_line(p_n, x.request, x.answer),
       p_line)
