@@ -266,8 +266,7 @@ async function tellPlan({ service, base_url }: ServedService): Promise<Told> {
   }
   const ends: (() => unknown)[] = [];
   const client = new RepeatingClient({ atEnd: (end) => ends.push(end) }, [{ base_url }]);
-  const onFinished = () => {};
-  const clients = new PlanClients({ plan: PLAN, client, keys: keys!, clients: 1, onFinished });
+  const clients = new PlanClients(PLAN, client, keys!, 1);
   await clients.tell();
   await settle(service);
   const arrivals = await Promise.all(

@@ -8,8 +8,6 @@ import {
   ApiError,
   ConnectionError,
   type ErrorCode,
-  type EventType,
-  type PaymentStatus,
   type WebhookDelivery,
 } from "../../packages/client/mod.ts";
 import { attemptsOf, bucketsOf, healthOf } from "../../apps/console/data/attempts.ts";
@@ -19,59 +17,16 @@ import { formatMinor, parseAmount, plainMinor } from "../../apps/console/data/mo
 import { retryKey } from "../../apps/console/data/retry_key.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../apps/console/data/session.ts";
 import { formatTime, parseTime } from "../../apps/console/data/times.ts";
-import { advanceText, eventNote, eventTone, toneOf } from "../../apps/console/data/words.ts";
+import { eventNote, toneOf } from "../../apps/console/data/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
-
-const EVENTS: [type: EventType, note: string | null, tone: string][] = [
-  ["payment.created", null, "neutral"],
-  ["payment.requires_action", "Authentication required", "warn"],
-  ["payment.processing", null, "neutral"],
-  ["payment.authorized", null, "warn"],
-  ["payment.completed", null, "good"],
-  ["payment.partially_refunded", null, "neutral"],
-  ["payment.refunded", "Fully refunded", "neutral"],
-  ["payment.chargeback", "Disputed by the payer", "bad"],
-  ["refund.created", null, "neutral"],
-  ["refund.completed", null, "good"],
-  ["refund.failed", null, "bad"],
-  ["dispute.created", null, "neutral"],
-  ["dispute.won", null, "good"],
-  ["dispute.lost", null, "bad"],
-  ["transfer.failed", null, "bad"],
-  ["instrument.updated", "Renewed by the card network", "neutral"],
-  ["instrument.ended", "No payment can use it any more", "neutral"],
-  ["webhook_endpoint.disabled", null, "bad"],
-  ["ping", null, "neutral"],
-];
-
-for (const [type, note, tone] of EVENTS) {
-  Deno.test(`eventNote() and eventTone() of ${type}: ${note}, ${tone}`, () => {
-    assert.deepEqual([eventNote(type), eventTone(type)], [note, tone]);
-  });
-}
 
 Deno.test("eventNote() after a chargeback: a won dispute, with either status", () => {
   for (const type of ["payment.completed", "payment.partially_refunded"] as const) {
     assert.equal(eventNote(type, "payment.chargeback"), "Chargeback reversed");
     assert.equal(eventNote(type, "payment.created"), null);
   }
-});
-
-Deno.test("advanceText() depends on the status before", () => {
-  const card = (status: PaymentStatus) =>
-    advanceText({ status, method_kind: "card", amount_received: null }, "completed");
-  assert.equal(card("pending"), "The money has arrived");
-  assert.equal(card("authorized"), "The whole amount is captured");
-  assert.equal(card("chargeback"), "The merchant wins the dispute");
-});
-
-Deno.test("advanceText() of a payment to an address tells of the chain until it is completed", () => {
-  const sent = (status: PaymentStatus, to: PaymentStatus) =>
-    advanceText({ status, method_kind: "stablecoin", amount_received: 0 }, to);
-  assert.equal(sent("pending", "completed"), "The whole amount is final");
-  assert.equal(sent("completed", "refunded"), "All of the rest is refunded");
 });
 
 Deno.test("eventNote() repeats the words of no event type", () => {
@@ -117,14 +72,11 @@ const EXACT: [amount_minor: number, currency: string, shown: string, typed: stri
   [-1050, "EUR", "−10.50", "−10.50"],
   [1999, "EUR", "19.99", "19.99"],
   [1_234_567, "EUR", "12,345.67", "12345.67"],
-  [100, "USD", "1.00", "1.00"],
   [999_999_999_999, "EUR", "9,999,999,999.99", "9999999999.99"],
   [5, "JPY", "5", "5"],
-  [1_000_000, "JPY", "1,000,000", "1000000"],
   [1, "KWD", "0.001", "0.001"],
   [1_234_567, "TND", "1,234.567", "1234.567"],
   [1, "USDC", "0.000001", "0.000001"],
-  [1_500_000, "USDT", "1.500000", "1.500000"],
 ];
 
 for (const [amount_minor, currency, shown, typed] of EXACT) {
@@ -140,22 +92,17 @@ for (const [amount_minor, currency, shown, typed] of EXACT) {
 const TYPED: [text: string, currency: string, amount_minor: number][] = [
   ["19", "EUR", 1900],
   ["19.9", "EUR", 1990],
-  ["19.", "EUR", 1900],
   [".5", "EUR", 50],
   [" 7 ", "eur", 700],
   // A float would give 113.99999999999999 and 1998.9999999999998.
   ["1.14", "EUR", 114],
   ["19.99", "EUR", 1999],
-  ["4.35", "EUR", 435],
   ["0", "EUR", 0],
   ["-0", "EUR", 0],
   ["-5", "EUR", -500],
-  ["12", "EURO", 1200],
   ["1,234.50", "EUR", 123450],
-  ["1,234.5", "EUR", 123450],
   ["1,234,567", "EUR", 123456700],
   ["1,234", "JPY", 1234],
-  ["1,234 JPY", "JPY", 1234],
   ["19.99 eur", "EUR", 1999],
   ["−10.50", "EUR", -1050],
   ["−1,234.50 EUR", "EUR", -123450],
@@ -169,22 +116,17 @@ for (const [text, currency, amount_minor] of TYPED) {
 
 const REFUSED: [text: string, currency: string, message: RegExp][] = [
   ["", "EUR", /Enter an amount/],
-  ["ten", "EUR", /not an amount: write it like 19.99/],
   ["1,234", "EUR", /"1,234" can mean 1234 or 1\.234: write it without a comma/],
-  ["1,234.", "EUR", /can mean 1234 or 1\.234/],
   ["1,234", "KWD", /can mean 1234 or 1\.234/],
   ["19,99", "EUR", /"19,99" is not an amount: write it like 19\.99/],
   ["1.234,50", "EUR", /not an amount/],
-  ["12,34,567.00", "EUR", /not an amount/],
   ["1234,567.00", "EUR", /not an amount/],
   [",123.00", "EUR", /not an amount/],
-  ["1 234.50", "EUR", /not an amount/],
   ["19.99 USD", "EUR", /"19\.99 USD" is not in EUR/],
   ["1,234.5678", "EUR", /too many decimals/],
   ["1e3", "EUR", /not an amount/],
   ["0x10", "EUR", /not an amount/],
   [".", "EUR", /not an amount/],
-  ["1.2.3", "EUR", /not an amount/],
   ["1.999", "EUR", /too many decimals: EUR has at most 2 decimals/],
   ["1.5", "JPY", /too many decimals: JPY has no decimals/],
   ["90071992547409.93", "EUR", /too large/],
@@ -203,7 +145,6 @@ const TIMES: [text: string, expected: string | null][] = [
   ["23 Nov 2026, 09:05:07", local(2026, 10, 23, 9, 5, 7)],
   ["23 Nov 2026, 09:05", local(2026, 10, 23, 9, 5)],
   ["23 nov 2026 9:05", local(2026, 10, 23, 9, 5)],
-  ["3 September 2026", local(2026, 8, 3)],
   ["3 Sept 2026, 10:00", local(2026, 8, 3, 10)],
   ["2026-11-23 09:05", local(2026, 10, 23, 9, 5)],
   ["2026-11-23T09:05:07", local(2026, 10, 23, 9, 5, 7)],
@@ -214,8 +155,6 @@ const TIMES: [text: string, expected: string | null][] = [
   ["31 Feb 2026", null],
   ["23 Nom 2026", null],
   ["23 Nov 2026, 24:00", null],
-  ["23 Nov 2026, 09:60", null],
-  ["23 Nov", null],
   ["2026-13-01", null],
   ["yesterday", null],
   ["", null],

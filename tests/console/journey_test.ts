@@ -27,17 +27,6 @@ async function runText(
   return new TextDecoder().decode(stdout);
 }
 
-/** The kind of an instrument, a test value, and the status of the payment. */
-const OUTCOMES: [instrument: string, value: RegExp, status: string][] = [
-  ["IBAN", /^SEPA return/, "Failed"],
-  ["IBAN", /^SWIFT/, "Completed"],
-  ["Wallet", /^Reverted/, "Failed"],
-  ["Wallet", /^Approved/, "Completed"],
-  ["Forced outcome", /^Chargeback/, "Chargeback"],
-  ["Forced outcome", /^Declined/, "Declined"],
-  ["Forced outcome", /^Pending/, "Pending"],
-];
-
 consoleCase("from an API key to a delivered webhook", async (step, place) => {
   const { start, send, make } = place;
   const receiver = openRecorder(() => 204);
@@ -207,17 +196,10 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     assert.equal(await button("End…").count(), 0);
   });
 
-  await step("IBAN, wallet and forced outcome", async () => {
-    for (const [instrument, value, expected] of OUTCOMES) {
-      await on.go("payments/new");
-      await on.choose(instrument, value);
-      await press("Create payment");
-      await page.locator(".under-title .status").waitFor();
-      assert.equal(await page.locator(".under-title .status").innerText(), expected, `${value}`);
-    }
-  });
-
   await step("one pending payment is advanced, another is cancelled", async () => {
+    await on.go("payments/new");
+    await on.choose("Forced outcome", /^Pending/);
+    await press("Create payment");
     const advance = (to: RegExp) => region("Advance").getByRole("button", { name: to }).click();
     await advance(/^Processing/);
     await status("Processing").waitFor();

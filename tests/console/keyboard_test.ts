@@ -92,15 +92,6 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
     await hasFocus("Refund…");
   });
 
-  await step("the dialog's own button does the same", async () => {
-    await press("Enter");
-    await dialog("Refund").waitFor();
-    await tabTo("Cancel");
-    await press("Enter");
-    await dialog("Refund").waitFor({ state: "detached" });
-    await hasFocus("Refund…");
-  });
-
   await step("Enter opens it again at once after Escape", async () => {
     for (let i = 0; i < 10; i++) {
       await press("Enter");
@@ -143,15 +134,6 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
       await headingHasFocus("7.00 EUR");
     },
   );
-
-  await step("the focus moves to the heading when a dialog's opener is gone", async () => {
-    await tabTo("Refund…");
-    await press("Enter");
-    await dialog("Refund").waitFor();
-    await press("Enter");
-    await button("Refund…").waitFor({ state: "detached" });
-    await headingHasFocus("7.00 EUR");
-  });
 
   await step("a new page's heading has the focus before the first paint", async () => {
     const at = await page.evaluate(() => {
@@ -232,12 +214,10 @@ consoleCase("no read erases what the user types", async (step, { enter, make }) 
   const main = page.locator("main");
   const dialog = on.dialog();
 
-  for (const place of ["payments", "transfers", "requests", "events"]) {
-    await step(`in the filters of ${place}`, async () => {
-      await go(place);
-      await fillIn(page, main.getByRole("search"));
-    });
-  }
+  await step("in the filters of payments", async () => {
+    await go("payments");
+    await fillIn(page, main.getByRole("search"));
+  });
   await step(
     "a filter is applied when it is complete, and not before",
     async () => {
@@ -263,7 +243,6 @@ consoleCase("no read erases what the user types", async (step, { enter, make }) 
     ["payments/new", "method"],
     ["transfers/new", "destination"],
     ["webhooks/new", "delivery"],
-    ["webhooks/new", "wants"],
     ["faults/new", "on"],
   ];
   for (const [place, name] of forms) {
@@ -286,10 +265,7 @@ consoleCase("no read erases what the user types", async (step, { enter, make }) 
     [`payments/${paid}`, "Trigger an event…"],
     [`payments/${disputed}`, null],
     [`payments/${deposit}`, null],
-    [`webhooks/${whe}`, "Trigger an event…"],
     [`webhooks/${whe}`, "Edit…"],
-    [`webhooks/${whe}`, "Rotate secret…"],
-    ["payments", "Sandboxes…"],
     ["payments", "Clock"],
   ];
   for (const [place, button] of opened) {

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { consoleCase, DESKTOP, PHONE } from "../support/console/console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
 
 const FAULTS = "/api-v1-sandbox/faults";
 
@@ -69,23 +69,6 @@ consoleCase("requests appear, and each leads to its resource", async (step, plac
     await go(`refunds/re_${"0".repeat(26)}`);
     await see("Cannot show this refund.");
   });
-  for (const [name, viewport] of Object.entries({ DESKTOP, PHONE })) {
-    await step(`no path is cut, ${name}`, async () => {
-      await page.setViewportSize(viewport);
-      await go("requests");
-      await rows.first().waitFor();
-      const cells = await page.locator("td.whole").evaluateAll(
-        // deno-lint-ignore no-explicit-any
-        (cells: any[]) =>
-          cells.map(({ scrollWidth, clientWidth, innerText }) => ({
-            innerText,
-            hidden: scrollWidth - clientWidth,
-          })),
-      );
-      assert.ok(cells.length >= leads.length);
-      for (const { innerText, hidden } of cells) assert.ok(hidden <= 0, innerText);
-    });
-  }
 });
 
 consoleCase("the reads of the console use up no declared fault", async (step, place) => {

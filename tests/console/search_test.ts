@@ -201,15 +201,6 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
     await marked.getByRole("link").first().click();
     await title("50.00 EUR").waitFor();
   });
-  for (const [direction, side] of [["debit", 1], ["credit", 2]] as const) {
-    await step(`the ${direction} of a transaction is found`, async () => {
-      const { data } = await send("GET", "ledger_entries?limit=100");
-      const { id } = data.find((entry: { direction: string }) => entry.direction === direction);
-      await search(id);
-      await page.locator(`tr[aria-current][title="${id}"] td:nth-child(${side + 1})`)
-        .getByText("EUR").waitFor();
-    });
-  }
   for (const prefix of Object.keys(PAGES).filter((name) => name !== "inb_" && name !== "pm_")) {
     await step(`an unknown ${prefix} is said to be unknown`, async () => {
       await searchAnew(prefix + "0".repeat(26));

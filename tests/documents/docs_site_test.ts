@@ -161,14 +161,6 @@ Deno.test({
         assert.deepEqual(await violations(page), []);
         await page.keyboard.press("Escape");
       });
-      await t.step("the choice of dark stays on the next page", async () => {
-        await page.getByRole("button", { name: "Use dark colours" }).click();
-        await page.goto(`${origin}/docs/architecture`);
-        await page.getByRole("button", { name: "Use light colours" }).waitFor();
-        assert.ok(await isDark(page));
-        await page.getByRole("button", { name: "Use light colours" }).click();
-        assert.ok(!await isDark(page));
-      });
       for (const name of ["index", "architecture", "coming-from-stripe", "errors", "contract"]) {
         await t.step(`${name} is accessible, and no wider than the screen`, async () => {
           await page.evaluate("localStorage.clear()");

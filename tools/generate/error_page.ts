@@ -128,7 +128,7 @@ function valueSections(): string[] {
         EVENT_PATTERNS.slice(1).map((pattern) => `\`${pattern}\``).join(", ") + ".",
     ),
     "",
-    ...EVENT_TYPES.map((type) => `- \`${type}\``),
+    ...wrap(EVENT_TYPES.map((type) => `\`${type}\``).join(", ") + "."),
     "",
   ];
 }

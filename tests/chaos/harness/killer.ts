@@ -58,7 +58,7 @@ export async function untilRows<T>(ask: () => Promise<T[]>): Promise<T[]> {
   return rows;
 }
 
-export interface StatementPoint {
+interface StatementPoint {
   table: string;
   text: string;
   wait_ms: number;

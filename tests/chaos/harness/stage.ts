@@ -20,14 +20,7 @@ import { createApiKey, createEnvironment } from "../../support/database/api_keys
 import { launch } from "../../support/common/process.ts";
 import type { ClockLine, ServerFault, ServerSettings } from "../../support/service/kill_server.ts";
 
-export interface ApiServer {
-  readonly port: number;
-  readonly base_url: string;
-  /** Kills it and starts a new one on the same port; resolves when the new one serves. */
-  restart(): Promise<void>;
-  /** Sets its clock ahead. A restart sets it right again. */
-  setAhead(ahead_ms: number): Promise<void>;
-}
+export type ApiServer = Awaited<ReturnType<typeof openServer>>;
 
 export interface KeyedEnvironment {
   /** The public id. A reset leaves it unchanged. */
@@ -35,26 +28,8 @@ export interface KeyedEnvironment {
   key: string;
 }
 
-export interface Stage {
-  folder: string;
-  postgres: PostgresServer;
-  functions_url: string;
-  /** The URL of the role that deploys. As Supabase's `postgres` it is no superuser. */
-  operator_url: string;
-  /** A superuser's connection, without row-level security. */
-  sql: postgres.Sql;
-  /** @param account one account for all environments by default */
-  makeSandbox(name: string, account?: string): Promise<KeyedEnvironment>;
-  makeLiveEnvironment(account?: string): Promise<KeyedEnvironment>;
-  /** @param settings by default a free port and a direct database connection */
-  startServer(settings?: Partial<ServerSettings>): Promise<ApiServer>;
-  /** Starts two servers; resolves when both are well. */
-  startServers(settings?: Partial<ServerSettings>): Promise<ApiServer[]>;
-  server_faults: ServerFault[];
-  /** Registers a step that runs at the end; the last registered step runs first. */
-  atEnd(step: () => unknown): void;
-  end(): Promise<void>;
-}
+export type Stage = Awaited<ReturnType<typeof setStage>>;
+type AtEnd = (step: () => unknown) => void;
 
 /** Short timeouts, so that the run does not wait long for the leases of killed servers. */
 const TIMEOUTS = { attempt_ms: 2_000, lease_ms: 5_000 };
@@ -70,15 +45,17 @@ const OPERATOR = {
 export const HEALTH_DEADLINE_MS = 60_000;
 
 /** Starts PostgreSQL and prepares everything else. */
-export async function setStage(): Promise<Stage> {
+export async function setStage() {
   const steps: (() => unknown)[] = [];
+  /** Runs the registered steps. The last registered one runs first. */
   const end = async () => {
     for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
       await Promise.resolve(step()).catch((error) => console.error(`While ending: ${error}`));
     }
   };
-  const atEnd = (step: () => unknown) => void steps.push(async () => await step());
+  const atEnd: AtEnd = (step) => void steps.push(async () => await step());
   try {
+    /** For journals; removed at the end. */
     const folder = await Deno.makeTempDir({ prefix: "payments-chaos-" });
     if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
     atEnd(() => Deno.remove(folder, { recursive: true }));
@@ -88,6 +65,7 @@ export async function setStage(): Promise<Stage> {
       atEnd(() => Deno.remove(server.home, { recursive: true }));
     }
     atEnd(() => server.stop());
+    /** A superuser's connection, without row-level security. */
     const sql = postgres(server.superuser_url, {
       max: 2,
       // A killed PostgreSQL can accept a connection that nobody serves.
@@ -99,20 +77,19 @@ export async function setStage(): Promise<Stage> {
     const urls = await migrateAs(server, sql);
     const server_faults: ServerFault[] = [];
     const secrets = { master_secret: randomPassword(), relay_token: randomPassword() };
-    const startServer: Stage["startServer"] = (settings = {}) =>
-      openServer(
-        {
-          ...{ port: freePort(), database_url: urls.functions_url, ...TIMEOUTS, ...secrets },
-          ...settings,
-        },
-        atEnd,
-        (line) => server_faults.push(line as ServerFault),
-      );
+    /** By default on a free port, with a direct connection to the database. */
+    const startServer = (settings: Partial<ServerSettings> = {}) => {
+      const usual = { port: freePort(), database_url: urls.functions_url, ...TIMEOUTS, ...secrets };
+      const onFault = (line: unknown) => void server_faults.push(line as ServerFault);
+      return openServer({ ...usual, ...settings }, atEnd, onFault);
+    };
     return {
       ...{ folder, postgres: server, ...urls, sql, server_faults, startServer, atEnd, end },
-      makeSandbox: (name, account = "chaos") => makeEnvironment(sql, name, account, false),
+      /** One account has all environments by default. */
+      makeSandbox: (name: string, account = "chaos") => makeEnvironment(sql, name, account, false),
       makeLiveEnvironment: (account = "chaos") => makeEnvironment(sql, "live", account, true),
-      async startServers(settings) {
+      /** Starts two servers; resolves when both are well. */
+      async startServers(settings?: Partial<ServerSettings>) {
         const servers = await Promise.all([startServer(settings), startServer(settings)]);
         await untilAllWell(servers);
         return servers;
@@ -140,7 +117,7 @@ async function migrateAs(server: PostgresServer, sql: postgres.Sql) {
   return { operator_url, functions_url: server.urlFor("postgres", role) };
 }
 
-export async function untilWell({ base_url }: ApiServer): Promise<void> {
+export async function untilWell({ base_url }: Pick<ApiServer, "base_url">): Promise<void> {
   await until(`${base_url} is well`, async () => {
     const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
     await response?.body?.cancel();
@@ -154,9 +131,9 @@ export async function untilAllWell(servers: readonly ApiServer[]): Promise<void>
 
 async function openServer(
   settings: ServerSettings,
-  atEnd: Stage["atEnd"],
+  atEnd: AtEnd,
   onFault: (line: unknown) => void,
-): Promise<ApiServer> {
+) {
   const open = () =>
     launch(import.meta.resolve("../../support/service/kill_server.ts"), settings, onFault);
   let server = await open();
@@ -164,11 +141,13 @@ async function openServer(
   return {
     port: settings.port,
     base_url: `http://127.0.0.1:${settings.port}/functions/v1`,
+    /** Kills it and starts a new one on the same port; resolves when the new one serves. */
     async restart() {
       await server.kill();
       server = await open();
     },
-    setAhead: (ahead_ms) => server.send({ ahead_ms } satisfies ClockLine),
+    /** Sets its clock ahead. A restart sets it right again. */
+    setAhead: (ahead_ms: number) => server.send({ ahead_ms } satisfies ClockLine),
   };
 }
 

@@ -38,7 +38,7 @@ interface WrittenFile {
 }
 
 /** An order that the bank has got. */
-export interface TakenOrder {
+interface TakenOrder {
   id: string;
   batch: string;
   /** `held`: its payee does not match, and it waits for the customer. */

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, no_browser } from "./browser.ts";
-import { type ConsolePage, consolePage } from "./console_page.ts";
+import { consolePage } from "./console_page.ts";
 import { cloneDatabase } from "../database/database.ts";
 import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
@@ -31,24 +31,7 @@ interface OpenOptions extends BrowserContextOptions {
 }
 
 /** The local start, and the operations of a test in the browser. */
-export interface ConsoleCase {
-  start: LocalStart;
-  /** `http://127.0.0.1:<port>` */
-  origin: string;
-  /** Opens the console at a place, such as `#/payments`. */
-  open(place?: string, options?: OpenOptions): Promise<ConsolePage>;
-  /** Opens the console and pastes the test key. */
-  enter(place?: string, options?: BrowserContextOptions): Promise<ConsolePage>;
-  /**
-   * Sends a request with the test key, and returns the body of the response. A path without a slash
-   * at its beginning is one of the payments function.
-   */
-  send: Send;
-  /** Makes a resource. Returns its id. */
-  make(path: string, body?: unknown): Promise<string>;
-  /** The number of items of a list of the payments function. */
-  count(list: string): Promise<number>;
-}
+export type ConsoleCase = ReturnType<typeof caseOf>;
 
 // The tests know the shapes of the responses.
 // deno-lint-ignore no-explicit-any
@@ -119,9 +102,10 @@ function caseOf(
   start: LocalStart,
   browser: Browser,
   judgements: (() => Promise<void>)[],
-): ConsoleCase {
+) {
   const { origin } = new URL(start.base_url);
-  const open: ConsoleCase["open"] = async (place = "", options = {}) => {
+  /** Opens the console at a place, such as `#/payments`. */
+  const open = async (place = "", options: OpenOptions = {}) => {
     const { url = `${origin}/console/`, provoked, ...context_options } = options;
     const context = await browser.newContext({ viewport: DESKTOP, ...context_options });
     const page = await context.newPage();
@@ -146,18 +130,23 @@ function caseOf(
     await page.goto(url + place);
     return opened;
   };
+  /**
+   * Sends a request with the test key, and returns the body of the response. A path without a slash
+   * at its beginning is one of the payments function.
+   */
   const send: Send = async (method, path, body) => {
     const whole = path.startsWith("/") ? path : `/api-v1-payments/v1/${path}`;
     return (await start.call(method, whole, body)).body;
   };
   return {
-    start,
-    origin,
-    open,
-    send,
-    make: async (path, body) => (await send("POST", path, body)).id,
-    count: async (list) => (await send("GET", list)).data.length,
-    async enter(place, options) {
+    ...{ start, origin, open, send },
+    /** Makes a resource. Returns its id. */
+    make: async (path: string, body?: unknown): Promise<string> =>
+      (await send("POST", path, body)).id,
+    /** The number of items of a list of the payments function. */
+    count: async (list: string): Promise<number> => (await send("GET", list)).data.length,
+    /** Opens the console and pastes the test key. */
+    async enter(place?: string, options?: BrowserContextOptions) {
       const opened = await open(place, options);
       await pasteKey(opened.page, start.test_key);
       return opened;

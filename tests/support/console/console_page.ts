@@ -5,9 +5,6 @@
 
 import type { Page } from "playwright-core";
 
-/** An open page with its parts. */
-export type ConsolePage = ReturnType<typeof consolePage>;
-
 /** The controls that `fill` fills. */
 const CONTROLS = "input[type=text], select, textarea";
 

@@ -65,7 +65,7 @@ export async function findSlowText(
  * The times for texts of one shape if they grow more than linearly, else null. The length doubles
  * up to the longest, so that the function returns before a reader of exponential time hangs.
  */
-export async function findSlowness(
+async function findSlowness(
   reader: Pick<Reader, "longest" | "prepare" | "read">,
   shape: HostileShape,
 ): Promise<string | null> {

@@ -17,26 +17,8 @@ import { startSupabaseServer } from "../supabase/supabase_server.ts";
 
 const README = new URL("../../../examples/supabase_orders/README.md", import.meta.url);
 
-/** The running project. */
-interface SupabaseProject {
-  /** As `supabase_admin`. */
-  sql: postgres.Sql;
-  client: PaymentsClient;
-  endpoint_id: string;
-  /** URLs of the two functions of the example. */
-  checkout_url: string;
-  webhook_url: string;
-  /** Settings of the functions in config.toml, by name. */
-  verify_jwt: Record<string, unknown>;
-  /** The types that the CLI generates for the tables and views of the example, formatted. */
-  types(): Promise<string>;
-  /** Lines that the functions of the example have printed. */
-  complaints(): string[];
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 /** Follows the READMEs: deploys the service and then the example. */
-export async function openSupabaseProject(): Promise<SupabaseProject> {
+export async function openSupabaseProject() {
   await using opening = new AsyncDisposableStack();
   const project = await copyProject();
   opening.defer(() => project.close());
@@ -101,14 +83,17 @@ export async function openSupabaseProject(): Promise<SupabaseProject> {
   await client.webhookEndpoints.update(endpoint.id, { url: webhook_url });
   const kept = opening.move();
   return {
+    /** As `supabase_admin`. */
     sql,
     client,
     endpoint_id: endpoint.id,
     checkout_url: `${checkout.origin}/checkout`,
     webhook_url,
+    /** Settings of the functions in config.toml, by name. */
     verify_jwt: Object.fromEntries(
       [...api.functions].map(([name, { metadata }]) => [name, metadata["verify_jwt"]]),
-    ),
+    ) as Record<string, unknown>,
+    /** The types that the CLI generates for the tables and views of the example, formatted. */
     async types() {
       const target = `--remote=${server.url}`;
       const { code, stdout, stderr } = await project.run(
@@ -127,6 +112,7 @@ export async function openSupabaseProject(): Promise<SupabaseProject> {
       await writer.close();
       return new TextDecoder().decode((await format.output()).stdout);
     },
+    /** Lines that the functions of the example have printed. */
     complaints: () => [checkout, webhook].flatMap(({ complaints }: FunctionProcess) => complaints),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

@@ -71,28 +71,13 @@ interface Others {
 }
 
 /** A mode, with its shop. */
-export interface ShopWorld {
-  client: PaymentsClient;
-  others: Others;
-  /** Opens a page of the shop. With a form, sends the form. */
-  browse(path: string, form?: Record<string, string>): Promise<ShopPage>;
-  /** Asks the back office of the shop. */
-  office(method: string, path: string, body?: object): Promise<OfficeResponse>;
-  order(id: string): Promise<Order>;
-  /** Waits until the order book shows this status, and returns the payment. */
-  reaches(id: string, status: Order["status"], more?: Partial<Order>): Promise<Payment>;
-  /** Returns and forgets the exchanges of the shop's client. */
-  takeExchanges(): Exchange[];
-  /** Moves the clock on, and lets the worker do the work that is due then. */
-  later(): Promise<void>;
-  close(): Promise<void>;
-}
+export type ShopWorld = Awaited<ReturnType<typeof startShopWorld>>;
 
 /**
  * Starts the product and the shop.
  * @param double null: the shop has a test key
  */
-export async function startShopWorld(double: StripeDouble | null): Promise<ShopWorld> {
+export async function startShopWorld(double: StripeDouble | null) {
   let handle: ReturnType<typeof createShop> | null = null;
   const site = createServer(HOOKS_CERTIFICATE, (request, response) => handle!(request, response));
   await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
@@ -136,7 +121,8 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
 
   const http = Deno.createHttpClient({ caCerts: [TEST_AUTHORITY] });
   const origin = `https://127.0.0.1:${port}`;
-  const browse = async (path: string, form?: Record<string, string>) => {
+  /** Opens a page of the shop. With a form, sends the form. */
+  const browse = async (path: string, form?: Record<string, string>): Promise<ShopPage> => {
     const response = await fetch(origin + path, {
       client: http,
       redirect: "manual",
@@ -148,7 +134,11 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
     // The text of a redirect repeats the address, and modes have different banks.
     return { status: response.status, leads_to, html: location === null ? text : "" };
   };
-  const office = async (method: string, path: string, body?: object) => {
+  const office = async (
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<OfficeResponse> => {
     const response = await fetch(`${origin}/admin${path}`, {
       client: http,
       method,
@@ -169,7 +159,8 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
     browse,
     office,
     order,
-    async reaches(id, status, more = {}) {
+    /** Waits until the order book shows this status, and returns the payment. */
+    async reaches(id: string, status: Order["status"], more: Partial<Order> = {}) {
       let now: Order | null = null;
       await until(`order ${id} is ${status}`, async () => {
         now = await order(id);
@@ -179,7 +170,9 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
       }, WEBHOOK_MS).catch((error) => assert.fail(`${error.message}: ${JSON.stringify(now)}`));
       return await client.payments.retrieve(now!.payment_id!);
     },
+    /** Returns and forgets the exchanges of the shop's client. */
     takeExchanges: () => exchanges.splice(0),
+    /** Moves the clock on, and lets the worker do the work that is due then. */
     async later() {
       await service.setClock(Date.now() + LATER_MS);
       await service.deps.provider_worker.notify();

@@ -29,17 +29,6 @@ export interface CardFinished extends CardOperation {
   responses: CardResponse[];
 }
 
-interface CardClientsOptions {
-  seed: number;
-  clients: number;
-  client: RepeatingClient;
-  key: string;
-  /** Whether the clients tell a further story, and how long one waits before it. */
-  next: (operations: number) => { is_over: boolean; pause_ms: number };
-  /** Describes the operations and provider events of a payment that has no result. */
-  explain: (payment_id: string) => Promise<string>;
-}
-
 /** A result that comes later is a fault. */
 const DEADLINE_MS = 300_000;
 const PAUSE_MS = 150;
@@ -48,16 +37,24 @@ const VISIT_MS = 15_000;
 export class CardClients {
   readonly operations: CardFinished[] = [];
   readonly faults: string[] = [];
-  readonly #options: CardClientsOptions;
   #stories = 0;
 
-  constructor(options: CardClientsOptions) {
-    this.#options = options;
-  }
+  /**
+   * @param next whether a client tells a further story, and its pause before
+   * @param explain describes a payment that has no result
+   */
+  constructor(
+    readonly seed: number,
+    readonly clients: number,
+    readonly client: RepeatingClient,
+    readonly key: string,
+    readonly next: (operations: number) => { is_over: boolean; pause_ms: number },
+    readonly explain: (payment_id: string) => Promise<string>,
+  ) {}
 
   async tell(): Promise<void> {
-    const next = () => this.#options.next(this.operations.length);
-    await Promise.all(Array.from({ length: this.#options.clients }, async () => {
+    const next = () => this.next(this.operations.length);
+    await Promise.all(Array.from({ length: this.clients }, async () => {
       for (let { is_over, pause_ms } = next(); !is_over; { is_over, pause_ms } = next()) {
         await pause(pause_ms);
         await this.#tellStory(this.#stories++);
@@ -68,7 +65,7 @@ export class CardClients {
   /** Sends every stored key again, and compares the replays with the first responses. */
   replay(): Promise<Replays> {
     return replayAll(
-      this.#options.clients,
+      this.clients,
       this.operations.filter(({ responses: [first] }) => isStored(first!)),
       ({ key, responses }) => ({ name: key, ...responses[0]! }),
       (one) => this.#change(one, one.target_id, 0),
@@ -76,7 +73,7 @@ export class CardClients {
   }
 
   async #tellStory(number: number): Promise<void> {
-    const { groups, is_authenticated } = cardStory(this.#options.seed, number);
+    const { groups, is_authenticated } = cardStory(this.seed, number);
     let target_id: string | null = null;
     for (const group of groups) {
       const ids: (string | null)[] = await Promise.all(group.map(async (operation) => {
@@ -105,7 +102,7 @@ export class CardClients {
   }
 
   #change({ key, action }: CardOperation, target_id: string | null, duplicate: number) {
-    const { client, key: token } = this.#options;
+    const { client, key: token } = this;
     if (action.do === "end") {
       const path = `${V1}/instruments/${target_id}`;
       return client.send(token, path, { method: "DELETE", key }, duplicate);
@@ -124,7 +121,7 @@ export class CardClients {
     action: CardAction,
     is_authenticated: boolean,
   ): Promise<{ status: string; instrument_id: string | null } | null> {
-    const { client, key, explain } = this.#options;
+    const { client, key } = this;
     for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
       const response = await client.send(key, `${V1}/payments/${id}`);
       if (response.status === 200) {
@@ -135,7 +132,9 @@ export class CardClients {
       }
       await pause(PAUSE_MS);
     }
-    this.faults.push(`${id}: no result of ${action.do} in ${DEADLINE_MS} ms: ${await explain(id)}`);
+    this.faults.push(
+      `${id}: no result of ${action.do} in ${DEADLINE_MS} ms: ${await this.explain(id)}`,
+    );
     return null;
   }
 }

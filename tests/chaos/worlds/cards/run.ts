@@ -50,11 +50,9 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
   const { double, servers } = processes;
   const progress = new Progress(options);
   const client = new RepeatingClient(stage, servers);
-  const clients = new CardClients({
-    ...{ seed: options.seed, clients: CLIENTS, client, key: live.key },
-    next: (operations) => progress.next(operations),
-    explain: (payment_id) => explainPayment(stage.sql, payment_id),
-  });
+  const next = (operations: number) => progress.next(operations);
+  const explain = (payment_id: string) => explainPayment(stage.sql, payment_id);
+  const clients = new CardClients(options.seed, CLIENTS, client, live.key, next, explain);
   const time = new FastTime(stage);
   const started = performance.now();
   const told = clients.tell();
@@ -117,11 +115,8 @@ class Progress {
   readonly faults = new Tally(Object.keys(PROVIDER_FAULTS));
   readonly ways = new Tally(Object.keys(NOTIFICATION_WAYS));
   is_killed = false;
-  readonly #options: CardOptions;
 
-  constructor(options: CardOptions) {
-    this.#options = options;
-  }
+  constructor(readonly options: CardOptions) {}
 
   get is_calm(): boolean {
     return this.is_killed && this.faults.missing.length === 0 && this.ways.missing.length === 0;
@@ -129,7 +124,7 @@ class Progress {
 
   /** Whether a client tells a further story after so many operations, and its pause before. */
   next(operations: number): { is_over: boolean; pause_ms: number } {
-    const { operations: planned, kills } = this.#options;
+    const { operations: planned, kills } = this.options;
     const is_ahead = operations / planned > this.kills.total / kills;
     return {
       is_over: this.is_calm && operations >= planned,

@@ -39,11 +39,8 @@ export class Mover {
   readonly kills = new Tally([]);
   /** Milliseconds from fence to wake of each move without a kill between. */
   readonly fences_ms: number[] = [];
-  readonly #proxy: CellsProxy;
 
-  constructor(proxy: CellsProxy) {
-    this.#proxy = proxy;
-  }
+  constructor(readonly proxy: CellsProxy) {}
 
   /** Starts the mover, and kills when it reports a step. Removes the kills from `left`. */
   async move(from: Cell, to: Cell, left: DueKill[], delay: Delay) {
@@ -79,7 +76,7 @@ export class Mover {
   }
 
   start(action: "move" | "abort", from: Cell, to: Cell, onLine?: (line: string) => void) {
-    const { map_file, socket } = this.#proxy;
+    const { map_file, socket } = this.proxy;
     const flags = ["--map", map_file, "--cell", to.name, "--socket", socket, "--run"];
     return startCells(
       [

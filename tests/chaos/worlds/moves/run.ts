@@ -108,11 +108,9 @@ class MovesRun {
     await buyers.fill(payments);
 
     let is_over = false;
-    const cards = new CardClients({
-      ...{ seed, clients: LIVE_CLIENTS, client, key: live.key },
-      next: () => ({ is_over, pause_ms: 200 }),
-      explain: (id) => explainPayment(this.home.stage.sql, id),
-    });
+    const next = () => ({ is_over, pause_ms: 200 });
+    const explain = (id: string) => explainPayment(this.home.stage.sql, id);
+    const cards = new CardClients(seed, LIVE_CLIENTS, client, live.key, next, explain);
     const chain = new ChainClients(() => this.home.stage.sql, client, live.key, seed);
     const times = [stage, away.stage].map((stage) => new FastTime(stage, POLLS));
     const working = Promise.all([

@@ -40,35 +40,29 @@ export interface Received {
   is_replay: boolean;
 }
 
-interface ClientsOptions {
-  plan: Plan;
-  client: RepeatingClient;
-  keys: Record<Sandbox, string>;
-  clients: number;
-  /** Gets the number of operations that are over. */
-  onFinished: (operations: number) => void;
-}
-
 export class PlanClients {
   readonly journal: (Sent | Received)[] = [];
-  readonly #options: ClientsOptions;
   /** The keyed operations whose responses are stored, for the replays. */
   readonly #kept: { request: PlannedRequest; sandbox: Sandbox; response: Received }[] = [];
   #finished = 0;
 
-  constructor(options: ClientsOptions) {
-    this.#options = options;
-  }
+  /** @param onFinished gets the number of operations that are over */
+  constructor(
+    readonly plan: Plan,
+    readonly client: RepeatingClient,
+    readonly keys: Record<Sandbox, string>,
+    readonly clients: number,
+    readonly onFinished: (operations: number) => void = () => {},
+  ) {}
 
   async tell(): Promise<void> {
-    const { clients, plan } = this.#options;
-    await eachAtOnce(clients, plan.stories, (story) => this.#tellStory(story));
+    await eachAtOnce(this.clients, this.plan.stories, (story) => this.#tellStory(story));
   }
 
   /** Sends every key whose response is stored again, and compares the responses. */
   replay(calm: RepeatingClient): Promise<Replays> {
     return replayAll(
-      this.#options.clients,
+      this.clients,
       this.#kept,
       ({ response: { operation, status, body } }) => ({
         ...{ name: `operation ${operation}`, status, text: body },
@@ -98,9 +92,8 @@ export class PlanClients {
     const request = requestOf(action, id);
     this.journal.push({ kind: "send", operation: number, id });
     const perform = async (kind: Received["kind"], request: PlannedRequest, duplicate: number) => {
-      const { client } = this.#options;
       const { status, text, is_replay } = await this.#send(
-        ...[client, request, sandbox, number, duplicate, isRead(action)] as const,
+        ...[this.client, request, sandbox, number, duplicate, isRead(action)] as const,
       );
       const response = { kind, operation: number, duplicate, status, body: text, is_replay };
       this.journal.push(response);
@@ -115,7 +108,7 @@ export class PlanClients {
     if (!isRead(action) && sandbox !== "resets" && isLasting(action, first)) {
       this.#kept.push({ request, sandbox, response: first });
     }
-    this.#options.onFinished(++this.#finished);
+    this.onFinished(++this.#finished);
     return first;
   }
 
@@ -127,10 +120,10 @@ export class PlanClients {
     duplicate: number,
     is_read = false,
   ): Promise<ApiResponse> {
-    return client.send(this.#options.keys[sandbox], path, {
+    return client.send(this.keys[sandbox], path, {
       method,
       ...(body !== null && { body }),
-      ...(!is_read && { key: keyOf(this.#options.plan, operation) }),
+      ...(!is_read && { key: keyOf(this.plan, operation) }),
     }, operation + duplicate);
   }
 }

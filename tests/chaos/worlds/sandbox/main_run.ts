@@ -69,11 +69,9 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ve
   const proxies = ports.map((port) => ({ base_url: `http://127.0.0.1:${port}/functions/v1` }));
   const client = new RepeatingClient(stage, proxies, { give_up_ms: GIVE_UP_MS });
   const killer = new Killer(stage, servers, receiver, plan);
-  const clients = new PlanClients({
-    ...{ plan, client, clients: options.clients },
-    keys: mapValues(environments, ({ key }) => key),
-    onFinished: (operations) => killer.advance(operations),
-  });
+  const keys = mapValues(environments, ({ key }) => key);
+  const onFinished = (operations: number) => killer.advance(operations);
+  const clients = new PlanClients(plan, client, keys, options.clients, onFinished);
   const ids = mapValues(environments, ({ environment_id }) => environment_id);
   const auditor = new Auditor(stage, ids, () => killer.progress >= plan.operations / 2);
   const started = performance.now();

@@ -11,17 +11,15 @@ const AUDIT_EVERY_MS = 2_000;
 export class Auditor {
   audits = 0;
   readonly breaches: string[] = [];
-  readonly #stage: Stage;
-  readonly #environments: Evidence["environments"];
-  readonly #isMidway: () => boolean;
   #has_copy = false;
   #is_over = false;
   readonly #auditing: Promise<void>;
 
-  constructor(stage: Stage, environments: Evidence["environments"], isMidway: () => boolean) {
-    this.#stage = stage;
-    this.#environments = environments;
-    this.#isMidway = isMidway;
+  constructor(
+    readonly stage: Stage,
+    readonly environments: Evidence["environments"],
+    readonly isMidway: () => boolean,
+  ) {
     this.#auditing = this.#auditUntilEnd();
   }
 
@@ -30,7 +28,7 @@ export class Auditor {
     this.#is_over = true;
     await this.#auditing;
     if (!this.#has_copy) return ["the run made no copy of the ledger"];
-    const rows = await this.#stage.sql`
+    const rows = await this.stage.sql`
       select transaction_id as id
       from (table public.chaos_ledger except table pay.ledger_movements) gone limit 5`;
     return rows.map(({ id }) => `ledger transaction ${id} was deleted or changed`);
@@ -52,17 +50,17 @@ export class Auditor {
   }
 
   async #audit(): Promise<void> {
-    const { sql } = this.#stage;
+    const { sql } = this.stage;
     const broken = await brokenInvariants(sql);
     this.breaches.push(...broken.map((breach) => `during the run ${breach}`));
-    this.breaches.push(...await overdrawnBalances(sql, this.#environments.transfers));
+    this.breaches.push(...await overdrawnBalances(sql, this.environments.transfers));
     this.audits++;
     if (!this.#wantsCopy()) return;
     // An earlier try may have made the copy before its connection broke.
     await sql`
       create table if not exists public.chaos_ledger as select * from pay.ledger_movements
       where environment_id not in (
-        select id from pay.environments where public_id = ${this.#environments.resets}
+        select id from pay.environments where public_id = ${this.environments.resets}
       )`;
     const [copied] = await sql`select from public.chaos_ledger limit 1`;
     if (copied === undefined) this.breaches.push("the ledger was empty in the middle of the run");
@@ -70,7 +68,7 @@ export class Auditor {
   }
 
   #wantsCopy(): boolean {
-    return this.#isMidway() && !this.#has_copy;
+    return this.isMidway() && !this.#has_copy;
   }
 }
 
