@@ -19,7 +19,7 @@ import {
 import { look } from "../support/console/look.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
-import { ADMIN_TOKEN, type RunningShop, startExample } from "../support/examples/example_shop.ts";
+import { ADMIN_TOKEN, startExample } from "../support/examples/example_shop.ts";
 
 const API = "/api-v1-payments/v1";
 
@@ -59,7 +59,7 @@ async function runShopCases(name: string, step: Step, run: ConsoleCase): Promise
   await withTemporaryFolder(async (folder) => {
     await Deno.mkdir(folder);
     await using shop = await startExample(name, folder, run.start);
-    const steps = new ShopSteps(name, shop, run);
+    const steps = new ShopSteps(name, shop.url, run);
     await step(
       "Approve: the payer is back, the webhook arrives, the order is paid",
       () => steps.approve(),
@@ -76,26 +76,19 @@ async function runShopCases(name: string, step: Step, run: ConsoleCase): Promise
 }
 
 class ShopSteps {
-  readonly #name: string;
-  readonly #url: string;
-  readonly #run: ConsoleCase;
   readonly #seen = new Set<string>();
 
-  constructor(name: string, { url }: RunningShop, run: ConsoleCase) {
-    this.#name = name;
-    this.#url = url;
-    this.#run = run;
-  }
+  constructor(readonly name: string, readonly url: string, readonly run: ConsoleCase) {}
 
   async approve(): Promise<void> {
     const { page, id } = await this.#toTheBank();
     // Whoever knows the address can open it. The order does not get paid by that.
-    const other = await this.#run.open("", { url: `${this.#url}/orders/${id}?payment_id=pay_x` });
+    const other = await this.run.open("", { url: `${this.url}/orders/${id}?payment_id=pay_x` });
     await expectStatus(other.page, "Your bank asks you to approve the payment.");
     const link = other.page.getByRole("link", { name: "Go to your bank" });
     assert.equal(await link.getAttribute("href"), page.url());
     await page.getByRole("button", { name: "Approve" }).click();
-    await page.waitForURL(`${this.#url}/orders/${id}?payment_id=pay_*`);
+    await page.waitForURL(`${this.url}/orders/${id}?payment_id=pay_*`);
     for (const one of [page, other.page]) await expectStatus(one, "Your order is paid.");
     await this.#look(page, "paid");
     const order = await this.#order(id);
@@ -112,7 +105,7 @@ class ShopSteps {
   async fail(): Promise<void> {
     const { page, id } = await this.#toTheBank();
     await page.getByRole("button", { name: "Fail" }).click();
-    await page.waitForURL(`${this.#url}/orders/${id}?payment_id=pay_*`);
+    await page.waitForURL(`${this.url}/orders/${id}?payment_id=pay_*`);
     await expectStatus(page, "Your card was declined, and nothing was charged.");
     await this.#look(page, "declined");
     const { status, payment_id, fulfilled } = await this.#order(id);
@@ -148,14 +141,14 @@ class ShopSteps {
   }
 
   async returnAlone(): Promise<void> {
-    await this.#run.start.call("POST", "/api-v1-sandbox/faults", {
+    await this.run.start.call("POST", "/api-v1-sandbox/faults", {
       on: "delivery",
       fault: "drop_until_recovered",
       where: { event_type: "payment.completed" },
     });
     const { page, id } = await this.#toTheBank();
     await page.getByRole("button", { name: "Approve" }).click();
-    await page.waitForURL(`${this.#url}/orders/${id}?payment_id=pay_*`);
+    await page.waitForURL(`${this.url}/orders/${id}?payment_id=pay_*`);
     await expectStatus(page, "Your bank asks you to approve the payment.");
     const { payment_id, status } = await this.#order(id);
     const payment = await this.#call("GET", `/payments/${payment_id}`) as Payment;
@@ -215,7 +208,7 @@ class ShopSteps {
     const refund = await this.#call("POST", path, { amount: 100 }) as { id: string };
     await this.#reaches(id, { refunded: 100 });
     const advance = `/api-v1-sandbox/refunds/${refund.id}/advance`;
-    assert.equal((await this.#run.start.call("POST", advance, { to: "failed" })).status, 200);
+    assert.equal((await this.run.start.call("POST", advance, { to: "failed" })).status, 200);
     await this.#reaches(id, { refunded: 0, status: "paid" });
     assert.equal((await this.#order(id)).fulfilled, 1);
   }
@@ -268,10 +261,10 @@ class ShopSteps {
 
   /** Buys the print in the browser, and pays with a card that needs 3-D Secure. */
   async #toTheBank(): Promise<{ page: Page; id: string }> {
-    const { page } = await this.#run.open("", { url: this.#url, viewport: DESKTOP });
+    const { page } = await this.run.open("", { url: this.url, viewport: DESKTOP });
     await this.#look(page, "products");
     await page.getByRole("button", { name: "Buy the Print" }).click();
-    await page.waitForURL(`${this.#url}/orders/*`);
+    await page.waitForURL(`${this.url}/orders/*`);
     const id = new URL(page.url()).pathname.split("/").at(-1)!;
     await page.getByLabel("Card").selectOption("pm_card_authenticationRequired");
     await this.#look(page, "checkout");
@@ -285,7 +278,7 @@ class ShopSteps {
   async #look(page: Page, name: string): Promise<void> {
     if (this.#seen.has(name)) return;
     this.#seen.add(name);
-    assert.deepEqual(await look(page, `${this.#name}-${name}`), []);
+    assert.deepEqual(await look(page, `${this.name}-${name}`), []);
   }
 
   async #openOrder(product: string): Promise<string> {
@@ -331,7 +324,7 @@ class ShopSteps {
   }
 
   async #fetch(path: string, init: RequestInit = {}) {
-    const response = await fetch(this.#url + path, { redirect: "manual", ...init });
+    const response = await fetch(this.url + path, { redirect: "manual", ...init });
     const location = response.headers.get("Location");
     return { status: response.status, location, html: await response.text() };
   }
@@ -342,7 +335,7 @@ class ShopSteps {
   }
 
   async #call(method: string, path: string, body?: unknown): Promise<unknown> {
-    const response = await this.#run.start.call(method, API + path, body);
+    const response = await this.run.start.call(method, API + path, body);
     assert.ok(response.status < 300, JSON.stringify(response.body));
     return response.body;
   }

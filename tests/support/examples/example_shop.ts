@@ -19,19 +19,8 @@ export const ADMIN_TOKEN = "token-of-the-test";
 /** The first run fetches packages. */
 const START_MS = 180_000;
 
-/** A shop that responds. */
-export interface RunningShop {
-  /** `http://127.0.0.1:<port>` */
-  url: string;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 /** Starts the example. `folder` must be empty or absent. */
-export async function startExample(
-  name: string,
-  folder: string,
-  start: LocalStart,
-): Promise<RunningShop> {
+export async function startExample(name: string, folder: string, start: LocalStart) {
   const path = join(folder, "examples", name);
   await copySources(join(ROOT, "examples", name), path);
   await copySources(join(ROOT, "packages/client"), join(folder, "packages/client"));

@@ -256,15 +256,3 @@ function isTrue(
   }
   return shown.status !== "cancelled" || intent.status === "canceled";
 }
-
-/** Describes the state of a payment, its operations and its provider events. */
-export async function explainPayment(sql: postgres.Sql, payment_id: string): Promise<string> {
-  const rows = await sql<{ row: unknown }[]>`
-    select to_jsonb(c) || jsonb_build_object('now', now()) as row
-    from pay.provider_operations c where c.subject_id = ${payment_id}
-    union all select to_jsonb(f) - 'body' from pay.provider_events f
-    where f.subject_id = ${payment_id}
-    union all select to_jsonb(p) from pay.payments p where p.id = ${payment_id}`
-    .catch((error) => [{ row: String(error) }]);
-  return JSON.stringify(rows.map(({ row }) => row));
-}

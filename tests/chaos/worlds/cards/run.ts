@@ -11,8 +11,8 @@ import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient } from "../../harness/client.ts";
 import { randomOf } from "../../../support/core/random.ts";
 import { addProviderAccount, type Stage, STRIPE_SECRETS } from "../../harness/stage.ts";
-import { explained, FastTime, untilNone } from "../../harness/time.ts";
-import { auditCards, explainPayment, readCardRows } from "./audit.ts";
+import { describeOpen, explained, FastTime, untilNone } from "../../harness/time.ts";
+import { auditCards, readCardRows } from "./audit.ts";
 import { CardClients } from "./clients.ts";
 import {
   CALLS,
@@ -51,7 +51,7 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
   const progress = new Progress(options);
   const client = new RepeatingClient(stage, servers);
   const next = (operations: number) => progress.next(operations);
-  const explain = (payment_id: string) => explainPayment(stage.sql, payment_id);
+  const explain = (payment_id: string) => describeOpen(stage.sql, payment_id);
   const clients = new CardClients(options.seed, CLIENTS, client, live.key, next, explain);
   const time = new FastTime(stage);
   const started = performance.now();

@@ -24,8 +24,8 @@ import {
   STRIPE_SECRETS,
   untilAllWell,
 } from "../../harness/stage.ts";
-import { explained, FastTime, untilNone } from "../../harness/time.ts";
-import { auditCards, explainPayment, readCardRows } from "../cards/audit.ts";
+import { describeOpen, explained, FastTime, untilNone } from "../../harness/time.ts";
+import { auditCards, readCardRows } from "../cards/audit.ts";
 import { CardClients } from "../cards/clients.ts";
 import { settle } from "../cards/run.ts";
 import { auditChain } from "../chains/audit.ts";
@@ -109,7 +109,7 @@ class MovesRun {
 
     let is_over = false;
     const next = () => ({ is_over, pause_ms: 200 });
-    const explain = (id: string) => explainPayment(this.home.stage.sql, id);
+    const explain = (id: string) => describeOpen(this.home.stage.sql, id);
     const cards = new CardClients(seed, LIVE_CLIENTS, client, live.key, next, explain);
     const chain = new ChainClients(() => this.home.stage.sql, client, live.key, seed);
     const times = [stage, away.stage].map((stage) => new FastTime(stage, POLLS));
