@@ -9,10 +9,9 @@ import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { rowsRead } from "../support/database/pages_read.ts";
 import type { TestService } from "../support/service/service.ts";
-import { ASKS, raceCase, sizeOf } from "../support/service/two_instances.ts";
+import { ASKS, raceCase } from "../support/service/two_instances.ts";
 
 const STRIPES = 64;
-const ROUNDS = sizeOf("ROUNDS", 30);
 /** Updates of one total during an old snapshot. Their row versions take more than 50 pages. */
 const UPDATES = 5_000;
 /** The maximum of index and table pages for one stripe. */
@@ -32,19 +31,7 @@ raceCase("pay.ledger_totals under concurrency", async (t, two) => {
   };
   const create = (amount: number) => two.post(0, ASKS.create({ amount, outcome: "success" }));
   try {
-    await t.step(`captures and refunds of one environment, ${ROUNDS} rounds`, async () => {
-      for (let round = 0; round < ROUNDS; round++) {
-        const made = await two.race(
-          Array.from({ length: 16 }, () => ASKS.create({ outcome: "success" })),
-        );
-        const responses = await two.race(made.map(({ body }) => ASKS.refund(body.id, 10)));
-        assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
-      }
-      await assertSilent(service.sql);
-      assert.equal(await captured(service), ROUNDS * 16 * 1000);
-    });
     await t.step("a create uses the only free stripe", async () => {
-      const before = await captured(service);
       await hold(STRIPES - 1, async () => {
         const made = await create(100);
         assert.equal(made.status, 201, made.text);
@@ -53,7 +40,7 @@ raceCase("pay.ledger_totals under concurrency", async (t, two) => {
         select amount_minor::int as amount from pay.ledger_totals
         where stripe = ${STRIPES - 1} and debit_account = 'processor'`;
       assert.equal(row?.amount, 100);
-      assert.equal(await captured(service), before + 100);
+      assert.equal(await captured(service), 100);
     });
     await t.step("a create waits if no stripe is free, and its amount counts", async () => {
       const before = await captured(service);

@@ -147,14 +147,6 @@ raceCase(`${COLLECTIONS} concurrent collections under one mandate`, async (t, tw
       }
     });
   }
-  await t.step("duplicates of one request all get its response", async () => {
-    for (let round = 0; round < MANDATES; round++) {
-      const request = { ...collect(`same ${round}`, "one_off"), idempotency_key: `${round}` };
-      const told = await two.race(Array.from({ length: COLLECTIONS }, () => request));
-      assert.equal(new Set(told.map(({ text }) => text)).size, 1);
-      assert.equal(told[0]!.status, 201);
-    }
-  });
   await t.step("a final one ends the mandate for those that come later", async () => {
     for (let round = 0; round < MANDATES; round++) {
       const id = `final ${round}`;

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { startService, type TestService } from "../support/service/service.ts";
+import { startService } from "../support/service/service.ts";
 import { measureLatencies, percentile, summary } from "../support/webhook/latencies.ts";
 import {
   type LoopbackReceiver,
@@ -106,48 +106,15 @@ Deno.test("hostile receivers delay no other delivery, and no redirect is followe
     await t.step("healthy deliveries are within the limits", () => {
       assert.deepEqual([beside, failing], [true, true], `limits ${JSON.stringify(limits)}`);
     });
-    await t.step("every hostile receiver got an attempt", () => {
+    await t.step("every hostile receiver got an attempt, and no redirect was followed", () => {
       for (const [name, { requests }] of hostile) assert.ok(requests.length > 0, name);
-    });
-    await t.step("no redirect was followed", () => {
       assert.equal(canary.arrivals.length, 0);
-    });
-    await t.step("the log names the outcome at each receiver", async () => {
-      await until("each has an attempt on record", async () => {
-        const tried = await service.sql`
-          select from pay.webhook_deliveries where attempts[1] is not null group by endpoint_id`;
-        return tried.length === HEALTHY + hostile.length;
-      });
-      assert.deepEqual(await outcomesOf(service, hostile), {
-        "never responds": "timeout",
-        "302": 302,
-        "307": 307,
-        "streams without end": 200,
-        "one byte of the head at a time": "timeout",
-        "resets": "connection_failed",
-      });
     });
   } finally {
     await Promise.all([service.close(), ...hostile.map(([, receiver]) => receiver.close())]);
     await Promise.all([canary.close(), healthy.close()]);
   }
 });
-
-/** The single outcome of the attempts at each receiver. */
-async function outcomesOf(service: TestService, receivers: [string, LoopbackReceiver][]) {
-  const outcomes: Record<string, unknown> = {};
-  const endpoints = await service.sql`select id, url from pay.webhook_endpoints`;
-  for (const [name, { port }] of receivers) {
-    const { id } = endpoints.find(({ url }) => url.endsWith(`:${port}/`))!;
-    const rows = await service.sql`
-      select attempts from pay.webhook_deliveries where endpoint_id = ${id}`;
-    const attempts = rows.flatMap(({ attempts }) => attempts);
-    const kinds = new Set(attempts.map(({ response_status, error }) => response_status ?? error));
-    assert.equal(kinds.size, 1, `${name}: ${[...kinds]}`);
-    outcomes[name] = [...kinds][0];
-  }
-  return outcomes;
-}
 
 /** The attempts that a new environment may have in progress (delivery_queue_test.ts). */
 const QUOTA = 16;

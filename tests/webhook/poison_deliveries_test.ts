@@ -128,16 +128,6 @@ pollCase("keeps the order of a payment's poison deliveries", async (t, service) 
   });
 });
 
-pollCase("cancels a poison delivery of a disabled endpoint", async (_, service) => {
-  await makeWaiting(service, 2);
-  const at = await loseLeases(service, AT);
-  await poll(service, at);
-  await service.sql`update pay.webhook_endpoints set status = 'disabled'`;
-  await poll(service, at + LEASE_MS);
-  const rows = await service.sql`select status from pay.webhook_deliveries`;
-  assert.deepEqual(rows.map(({ status }) => status), ["cancelled", "cancelled"]);
-});
-
 webhookCase("a dispatcher records a crashed attempt and follows the schedule", async (
   _,
   service,

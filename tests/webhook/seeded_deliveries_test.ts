@@ -8,6 +8,8 @@ import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { until } from "../support/common/until.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
+import { APPROVED } from "../support/service/service_case.ts";
+import { readInbox } from "../support/webhook/inbox_reader.ts";
 import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
 
 const V1 = "/api-v1-payments/v1";
@@ -28,21 +30,16 @@ interface Delivered {
   headers: Record<string, string>;
 }
 
-/** The deliveries of a run, in the order of their events and attempts, and the secrets. */
-interface Run {
-  by_url: Delivered[];
-  by_inbox: Delivered[];
-  secrets: { by_url: string; by_inbox: string };
-}
+/** The deliveries of a run, in the order of their events and attempts, and the secret. */
+type Run = Record<"url" | "inbox", { deliveries: Delivered[]; secret: string }>;
 
-const idOf = ({ headers }: Delivered) => `${headers["webhook-id"]} ${headers["webhook-attempt"]}`;
-const inOrder = (deliveries: Delivered[]) => deliveries.sort((a, b) => idOf(a) < idOf(b) ? -1 : 1);
-
-function readHeaders(headers: Iterable<[string, string]>): Record<string, string> {
-  return Object.fromEntries(
-    [...headers].map(([name, value]) => [name.toLowerCase(), value] as [string, string])
-      .filter(([name]) => !OF_CONNECTION.has(name)).sort(),
-  );
+function inOrder(deliveries: { body: string; headers: Iterable<[string, string]> }[]): Delivered[] {
+  const idOf = ({ headers }: Delivered) => `${headers["webhook-id"]} ${headers["webhook-attempt"]}`;
+  return deliveries.map(({ body, headers }) => {
+    const named = [...headers].map(([name, value]) => [name.toLowerCase(), value] as const);
+    const own = named.filter(([name]) => !OF_CONNECTION.has(name)).sort();
+    return { body, headers: Object.fromEntries(own) };
+  }).sort((a, b) => idOf(a) < idOf(b) ? -1 : 1);
 }
 
 /** Makes payments, refunds, a transfer, disputes and an end by the clock, one after another. */
@@ -80,13 +77,9 @@ async function runOnce(service: TestService): Promise<Run> {
     await pay(cardOf("4000 0000 0000 0002"));
     const paid = await pay(cardOf("4242 4242 4242 4242"));
     await post(`${V1}/payments/${paid.id}/refund`, { amount: 200 });
-    await pay({ iban: "DE89 3704 0044 0532 0130 00" });
-    await pay({ wallet: "0x000000000000000000000000000000000000dEaD", currency: "USDC" });
-    await post(`${V1}/transfers`, {
-      amount: 100,
-      currency: "EUR",
-      destination: { iban: "DE89 3704 0044 0532 0130 00" },
-    });
+    await pay(APPROVED.stablecoin);
+    const destination = APPROVED.sepa;
+    await post(`${V1}/transfers`, { amount: 100, currency: "EUR", destination });
     const disputed = await pay(cardOf("4000 0000 0000 0259"));
     const path = `${V1}/disputes?payment_id=${disputed.id}`;
     const [dispute] = (await service.call("GET", path, { key })).body.data;
@@ -97,30 +90,30 @@ async function runOnce(service: TestService): Promise<Run> {
       body = { to: clock.target };
       more = clock.has_more;
     }
-    const inbox: Delivered[] = [];
+    const inbox: { id: string; body: string; headers: Record<string, string> }[] = [];
     for (let cursor = "", more = true; more;) {
-      const query = `limit=20&${cursor && `after=${cursor}`}`;
-      const page = await service.call("GET", `${ENDPOINTS}/${by_inbox.id}/inbox?${query}`, { key });
-      assert.equal(page.status, 200, page.text);
-      for (const { headers, body } of page.body.data) {
-        inbox.push({ body, headers: readHeaders(Object.entries(headers)) });
-      }
-      cursor = page.body.next_cursor;
-      more = page.body.data.length > 0;
+      const { body } = await readInbox(service, by_inbox.id, `limit=20${cursor}`, { key });
+      inbox.push(...body.data);
+      cursor = `&after=${body.next_cursor}`;
+      more = body.data.length > 0;
     }
     await until("every delivery has arrived", () => {
       const arrived = new Set(receiver.arrivals.map(({ event }) => event.id));
-      return inbox.every(({ headers }) => arrived.has(headers["webhook-id"]));
+      return inbox.every(({ headers }) => arrived.has(headers["Webhook-Id"]));
     }, 10_000);
     return {
-      by_url: inOrder(
-        receiver.arrivals.map(({ text, headers }) => ({
-          body: text,
-          headers: readHeaders(headers),
-        })),
-      ),
-      by_inbox: inOrder(inbox),
-      secrets: { by_url: by_url.secret, by_inbox: by_inbox.secret },
+      url: {
+        deliveries: inOrder(
+          receiver.arrivals.map(({ text, headers }) => ({ body: text, headers })),
+        ),
+        secret: by_url.secret,
+      },
+      inbox: {
+        deliveries: inOrder(
+          inbox.map(({ body, headers }) => ({ body, headers: Object.entries(headers) })),
+        ),
+        secret: by_inbox.secret,
+      },
     };
   } finally {
     await receiver.close();
@@ -149,37 +142,38 @@ const withoutTime = ({ body, headers }: Delivered) => ({
 Deno.test("the deliveries of a seeded sandbox are the same in another database", async (t) => {
   const first = await freshRun("a".repeat(32));
   const second = await freshRun("b".repeat(32));
-  for (const way of ["by_url", "by_inbox"] as const) {
-    await t.step(`${way}: the bytes and the headers`, () => {
-      assert.ok(first[way].length > 15, `${first[way].length} deliveries`);
-      assert.deepEqual(second[way].map(withoutTime), first[way].map(withoutTime));
-    });
-    await t.step(`${way}: the signatures, with the secret of the other run`, async () => {
-      assert.equal(second.secrets[way], first.secrets[way]);
-      for (const { body, headers } of second[way]) {
-        await verifyWebhook(body, headers["payment-signature"]!, first.secrets[way]);
+  for (const way of ["url", "inbox"] as const) {
+    await t.step(`by ${way}: bytes, headers, and signatures with the same secret`, async () => {
+      const { deliveries, secret } = second[way];
+      assert.ok(deliveries.length > 15, `${deliveries.length} deliveries`);
+      assert.deepEqual(deliveries.map(withoutTime), first[way].deliveries.map(withoutTime));
+      assert.equal(secret, first[way].secret);
+      for (const { body, headers } of deliveries) {
+        await verifyWebhook(body, headers["payment-signature"]!, secret);
       }
     });
   }
   await t.step("a retry has its number", () => {
-    const retried = first.by_url.filter(({ headers }) => headers["webhook-attempt"] === "2");
+    const retried = first.url.deliveries.filter(({ headers }) =>
+      headers["webhook-attempt"] === "2"
+    );
     assert.deepEqual(retried.map(({ body }) => JSON.parse(body).type), ["payment.declined"]);
   });
   await t.step("declared faults of the inbox repeat", () => {
-    const faulty = first.by_inbox.filter(({ headers }) => headers["sandbox-fault"]);
-    assert.deepEqual(
-      faulty.map(({ body, headers }) => `${JSON.parse(body).type} ${headers["sandbox-fault"]}`)
-        .toSorted(),
-      [
-        "refund.completed duplicate",
-        "refund.completed duplicate",
-        "transfer.completed delay",
-        "transfer.created reorder",
-      ],
+    const faulty = first.inbox.deliveries.flatMap(({ body, headers }) =>
+      headers["sandbox-fault"] ? [`${JSON.parse(body).type} ${headers["sandbox-fault"]}`] : []
     );
+    assert.deepEqual(faulty.toSorted(), [
+      "refund.completed duplicate",
+      "refund.completed duplicate",
+      "transfer.completed delay",
+      "transfer.created reorder",
+    ]);
   });
   await t.step("the inbox and the URL get the same bodies", () => {
-    const bodies = (deliveries: Delivered[]) => [...new Set(deliveries.map(({ body }) => body))];
-    assert.deepEqual(bodies(first.by_url), bodies(first.by_inbox));
+    const [by_url, by_inbox] = [first.url, first.inbox].map(({ deliveries }) =>
+      new Set(deliveries.map(({ body }) => body))
+    );
+    assert.deepEqual(by_url, by_inbox);
   });
 });

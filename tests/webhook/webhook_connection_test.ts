@@ -168,19 +168,17 @@ function ipv6Bytes(address: string): number[] {
 }
 
 const NAME = "hooks.example.com";
-const CASES: [name: string, records: Zone[string], expected: string[]][] = [
-  ["both kinds", { A: ["93.184.216.34", "10.0.0.1"], AAAA: ["2606:4700:0:0:0:0:0:1"] }, [
+const CASES: [records: Zone[string], expected: string[]][] = [
+  [{ A: ["93.184.216.34", "10.0.0.1"], AAAA: ["2606:4700:0:0:0:0:0:1"] }, [
     "10.0.0.1",
     "2606:4700::1",
     "93.184.216.34",
   ]],
-  ["A alone while AAAA fails", { A: ["93.184.216.34"] }, ["93.184.216.34"]],
-  ["an IPv4-mapped address as it is", { A: [], AAAA: ["0:0:0:0:0:ffff:7f00:1"] }, [
-    "::ffff:127.0.0.1",
-  ]],
+  [{ A: ["93.184.216.34"] }, ["93.184.216.34"]],
+  [{ A: [], AAAA: ["0:0:0:0:0:ffff:7f00:1"] }, ["::ffff:127.0.0.1"]],
 ];
-for (const [name, records, expected] of CASES) {
-  Deno.test(`publicNameResolver() ${name}`, async () => {
+for (const [records, expected] of CASES) {
+  Deno.test(`publicNameResolver() of ${JSON.stringify(records)}`, async () => {
     const requested = await withNameServer({ [NAME]: records }, async (resolve) => {
       const addresses = await resolve(NAME, AbortSignal.timeout(5_000));
       assert.deepEqual(addresses.sort(), expected);
