@@ -53,16 +53,6 @@ for (const kind of KINDS) {
     for (let i = 0; i < in_all; i++) all += (await fill(places, kind, `owner ${i}`)).length;
     assert.equal(all, in_all);
   });
-
-  Deno.test(`places of ${kind}: two greedy owners leave ${reserved.few} to others`, async () => {
-    const places = createPlaces();
-    await fill(places, kind, "a");
-    await fill(places, kind, "b");
-    // The second greedy owner can have few of the reserved ones.
-    for (let i = 1; i < reserved.slots / reserved.few; i++) {
-      assert.equal((await fill(places, kind, `other ${i}`)).length, reserved.few);
-    }
-  });
 }
 
 Deno.test("CostlyWork.run() rests after a read for a multiple of its time", async () => {

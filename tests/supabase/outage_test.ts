@@ -171,47 +171,36 @@ Deno.test("the functions survive restarts of the server", () =>
     await server.restart(() => assertAway(AWAY_WITHIN_MS));
   }));
 
-/** Begins an outage and returns how it ends. The functions notice it within a time. */
-const OUTAGES: [
-  name: string,
-  begin: (patient: Patient) => Promise<() => Promise<unknown>>,
-  within_ms: number,
-][] = [
-  ["the server is stopped by a signal", async ({ server }) => {
+Deno.test("the functions return 503 while the server is stopped by a signal", () =>
+  withPatient(async ({ server, assertAway }) => {
     const processes = [server.pid(), ...await childrenOf(server.pid())];
     for (const pid of processes) Deno.kill(pid, "SIGSTOP");
-    return () => Promise.resolve(processes.map((pid) => Deno.kill(pid, "SIGCONT")));
-  }, HUNG_WITHIN_MS],
-  ["the server accepts no connection", async ({ admin }) => {
+    try {
+      await assertAway(HUNG_WITHIN_MS);
+      // The pool has dropped the hanging sessions by now, so nothing waits for them.
+      await assertAway(AWAY_WITHIN_MS);
+    } finally {
+      for (const pid of processes) Deno.kill(pid, "SIGCONT");
+    }
+  }));
+
+Deno.test("the functions return 503 while the server accepts no connection", () =>
+  withPatient(async ({ admin, assertAway }) => {
     await admin`alter role postgres connection limit 0`;
     await admin`select pg_terminate_backend(pid) from pg_stat_activity
       where application_name = 'payments'`;
     // Waits until the pool has noticed the terminated idle connections.
     await pause(100);
-    return () => admin`alter role postgres connection limit -1`;
-  }, AWAY_WITHIN_MS],
-  ["a lock blocks every connection", async ({ admin }) => {
-    await admin`begin`;
-    await admin`lock table pay.payments in access exclusive mode`;
-    return () => admin`rollback`;
-  }, HUNG_WITHIN_MS],
-];
+    await assertAway(AWAY_WITHIN_MS);
+    await admin`alter role postgres connection limit -1`;
+  }));
 
-Deno.test("the functions return 503 during an outage", (t) =>
-  withPatient(async (patient) => {
-    for (const [name, begin, within_ms] of OUTAGES) {
-      await t.step(name, async () => {
-        const end = await begin(patient);
-        try {
-          await patient.assertAway(within_ms);
-          // The pool has dropped hanging sessions by now, so nothing waits for them.
-          if (name.includes("signal")) await patient.assertAway(AWAY_WITHIN_MS);
-        } finally {
-          await end();
-        }
-        await patient.assertWell();
-      });
-    }
+Deno.test("the functions return 503 while a lock blocks every connection", () =>
+  withPatient(async ({ admin, assertAway }) => {
+    await admin.begin(async (transaction) => {
+      await transaction`lock table pay.payments in access exclusive mode`;
+      await assertAway(HUNG_WITHIN_MS);
+    });
   }));
 
 testWith(
