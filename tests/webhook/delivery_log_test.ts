@@ -8,12 +8,7 @@ import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
 import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
-import {
-  addLive,
-  addLiveDelivery,
-  liveCase,
-  PUBLIC_ADDRESS,
-} from "../support/webhook/live_endpoint.ts";
+import { addLiveDelivery, PUBLIC_ADDRESS } from "../support/webhook/live_endpoint.ts";
 import { openReceiver, writeAll } from "../support/webhook/loopback_receiver.ts";
 import {
   addEndpoint,
@@ -238,18 +233,6 @@ webhookCase("the log shows responses as text", async (t, service) => {
   }
   const rows = await service.sql`select t::text as row from pay.attempt_log t`;
   assert.ok(!rows.some(({ row }) => row.includes("SSH")));
-});
-
-liveCase("nothing of a live attempt is logged", async (_, service, receiver) => {
-  receiver.judge = () => new Response("response-canary", { status: 500 });
-  await service.setClock(AT);
-  const { id: endpoint_id } = await addLive(service, "/");
-  const id = await addLiveDelivery(service, endpoint_id, AT);
-  await settle(service);
-  assert.equal(receiver.arrivals.length, 1);
-  const { body } = await service.call("GET", `${DELIVERIES}/${id}`, { key: service.live.text });
-  assert.deepEqual([body.attempts.length, body.exchanges], [1, undefined]);
-  assert.equal(await countOf(service), 0);
 });
 
 const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", response: "HTTP/1.1 200 OK\r\n\r\n" };
