@@ -12,7 +12,8 @@ import {
   afterwards,
   assertBreaks,
   assertSilent,
-  type Break,
+  type Breaks,
+  reword,
 } from "../support/database/invariant_breaches.ts";
 import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
@@ -25,159 +26,95 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-/** Statements that break one promise, and the invariants that must find it. */
-const BREAKS: Break[] = [
+/** The invariants that must find breaches, and statements that make each. */
+const BREAKS: Breaks[] = [
   [
-    "a released amount that was captured",
+    "bodies payment_money",
     "update pay.payments set amount_released = amount_released - 1 where amount_released > 0",
-    ["bodies", "payment_money"],
-  ],
-  [
-    "a released amount of a payment that was captured as a whole",
     `update pay.payments set amount_released = 1
      where status = 'completed' and amount_released = 0`,
-    ["bodies", "payment_money"],
+  ],
+  ["bodies", reword("payments", '"amount_captured":700', '"amount_captured":701')],
+  [
+    "bodies texts",
+    reword("payments", '"amount_captured":700', '"amount_captured":0'),
+    reword("payments", '"amount_disputed":700', '"amount_disputed":70'),
+    reword("payments", '"amount_refunding":', '"amount_refunding":1'),
+    reword("payments", '"amount_refunding":300,', "", "status = 'completed'"),
   ],
   [
-    "a body with another captured amount",
-    `update pay.payments set body = replace(body, '"amount_captured":700', '"amount_captured":701')`,
-    ["bodies"],
-  ],
-  [
-    "a body without a captured amount",
-    `update pay.payments set body = replace(body, '"amount_captured":700', '"amount_captured":0')`,
-    ["bodies", "texts"],
-  ],
-  [
-    "a disputed amount that is not in the ledger",
+    "bodies disputes payment_money",
     "update pay.payments set amount_disputed = amount_disputed - 1 where status = 'chargeback'",
-    ["bodies", "disputes", "payment_money"],
   ],
   [
-    "a body with another disputed amount",
-    `update pay.payments set body = replace(body, '"amount_disputed":700', '"amount_disputed":70')`,
-    ["bodies", "texts"],
-  ],
-  [
-    "a won dispute without its money",
+    "ledger_totals payment_money",
+    // A won dispute without its money, and a return of refunded money.
     "delete from pay.ledger_movements where kind = 'chargeback_reversal'",
-    ["ledger_totals", "payment_money"],
-  ],
-  [
-    "a return of refunded money",
     `update pay.ledger_movements set amount_minor = amount_minor + 1
      where kind = 'capture_reversal'`,
-    ["ledger_totals", "payment_money"],
   ],
   [
-    "a pending refund that its payment does not hold",
+    "bodies refunds",
+    // A pending refund that its payment does not hold.
     `update pay.payments set amount_refunding = amount_refunding - 1
      where amount_refunding > 0 and status <> 'chargeback'`,
-    ["bodies", "refunds"],
   ],
   [
-    "a body with another amount of pending refunds",
-    `update pay.payments set body = replace(body, '"amount_refunding":', '"amount_refunding":1')`,
-    ["bodies", "texts"],
-  ],
-  [
-    "a body without the amount of pending refunds",
-    `update pay.payments set body = replace(body, '"amount_refunding":300,', '')
-     where status = 'completed'`,
-    ["bodies", "texts"],
-  ],
-  [
-    "a failed refund that counts",
+    "refund_bodies refunds",
     "update pay.refunds set status = 'completed' where status = 'failed'",
-    ["refund_bodies", "refunds"],
   ],
   [
-    "a pending refund whose body is completed",
-    `update pay.refunds set body = replace(body, '"status":"pending"', '"status":"completed"')`,
-    ["refund_bodies"],
-  ],
-  ["a missing refund", "delete from pay.refunds where status = 'pending'", ["refunds"]],
-  ["a missing event of a failed refund", "delete from pay.events where type = 'refund.failed'", [
     "refund_bodies",
-    "sequences",
-    "texts",
-  ]],
-  [
-    "an event of a failed refund with another body",
+    reword("refunds", '"status":"pending"', '"status":"completed"'),
     `update pay.events set object = replace(object, '"failure_code":"', '"failure_code":"x')
      where type = 'refund.failed'`,
-    ["refund_bodies"],
   ],
+  ["refunds", "delete from pay.refunds where status = 'pending'"],
+  ["refund_bodies sequences texts", "delete from pay.events where type = 'refund.failed'"],
   [
-    "a refunded payment whose refund has failed",
+    "moves refund_bodies",
     "update pay.events set type = 'refund.failed' where type = 'refund.completed'",
-    ["moves", "refund_bodies"],
   ],
   [
-    "a completed refund that its payment ignores",
+    "moves texts",
+    // A completed refund that its payment ignores.
     `update pay.events set type = 'payment.chargeback' where type = 'payment.partially_refunded'
        and sequence = 5`,
-    ["moves", "texts"],
-  ],
-  [
-    "a second authorization in place of the capture",
+    // A second authorization in place of the capture.
     `update pay.events set type = 'payment.authorized'
      where type = 'payment.completed' and sequence = 3`,
-    ["moves", "texts"],
-  ],
-  [
-    "a refund of an authorized payment",
     "update pay.events set type = 'refund.created' where type = 'payment.cancelled'",
-    ["moves", "texts"],
   ],
   [
-    "a failed payment in place of a won dispute",
+    "bodies moves texts",
+    // A failed payment in place of a won dispute.
     `update pay.events set type = 'payment.failed'
      where type = 'payment.completed' and sequence = 6`,
-    ["bodies", "moves", "texts"],
   ],
-  ["a missing dispute", "delete from pay.disputes where status <> 'won'", ["disputes"]],
+  ["disputes", "delete from pay.disputes where status <> 'won'"],
   [
-    "a dispute that is still open after the payment has its money back",
+    "dispute_bodies disputes",
+    // Still open after the payment has its money back.
     "update pay.disputes set status = 'needs_response' where status = 'won'",
-    ["dispute_bodies", "disputes"],
-  ],
-  [
-    "a dispute of another amount",
     "update pay.disputes set amount_minor = amount_minor + 1 where status <> 'won'",
-    ["dispute_bodies", "disputes"],
   ],
   [
-    "a dispute of a payment that does not exist",
+    "dispute_bodies orphans",
     "update pay.disputes set payment_id = 'pay_' || right(id, 26) where status = 'won'",
-    ["dispute_bodies", "orphans"],
   ],
   [
-    "a body with another end of the dispute",
-    `update pay.disputes set body = replace(body, '"won"', '"lost"')`,
-    ["dispute_bodies"],
-  ],
-  [
-    "a lost dispute without a time",
+    "dispute_bodies",
+    reword("disputes", '"won"', '"lost"'),
     `update pay.disputes
      set body = regexp_replace(body, '"closed_at":"[^"]*"', '"closed_at":null') where status = 'won'`,
-    ["dispute_bodies"],
   ],
   [
-    "a dispute that ends twice",
+    "dispute_bodies moves",
+    // A dispute that ends twice, and one that is a refund.
     "update pay.events set type = 'dispute.won' where type = 'dispute.created'",
-    ["dispute_bodies", "moves"],
-  ],
-  [
-    "an event of a dispute before it began",
-    "update pay.events set type = 'dispute.updated' where type = 'dispute.created'",
-    ["moves"],
-  ],
-  [
-    "a chargeback whose dispute is a refund",
     "update pay.events set type = 'refund.created' where type = 'dispute.won'",
-    ["dispute_bodies", "moves"],
   ],
+  ["moves", "update pay.events set type = 'dispute.updated' where type = 'dispute.created'"],
 ];
 
 /** A fee of 3 for a captured payment, which the provider keeps. */
@@ -290,42 +227,28 @@ serviceCase("pay.invariant_moves accepts every move of the lifecycle", async (_t
 
 const DAY_S = 86_400;
 
-/** Statements that break one promise in the sandbox, and the invariants that must find it. */
-const BREAKS_AHEAD: Break[] = [
-  ["a missing capture", `delete from pay.ledger_movements where subject_id = :newest`, [
-    "payment_money",
-  ]],
+/** Breaches in the sandbox. */
+const BREAKS_AHEAD: Breaks[] = [
+  ["payment_money", "delete from pay.ledger_movements where subject_id = :newest"],
+  ["bodies texts", reword("payments", '"completed"', '"pending"', "id = :newest")],
   [
-    "a body that differs from its row",
-    `update pay.payments set body = replace(body, '"completed"', '"pending"') where id = :newest`,
-    ["bodies", "texts"],
+    "moves sequences",
+    "delete from pay.events where subject_id = :newest and type = 'payment.created'",
   ],
+  ["effects", "delete from pay.idempotency_keys where key = 'newest'"],
   [
-    "a missing event",
-    `delete from pay.events where subject_id = :newest and type = 'payment.created'`,
-    ["moves", "sequences"],
-  ],
-  ["a missing stored response", `delete from pay.idempotency_keys where key = 'newest'`, [
-    "effects",
-  ]],
-  [
-    "a missing delivery",
+    "outbox",
     `delete from pay.webhook_deliveries where subject_id = :newest
        and event_type = 'payment.completed'`,
-    ["outbox"],
   ],
   [
-    "a delivery that no advance makes due",
+    "endless_deliveries",
+    // No advance makes it due, or only one of weeks.
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = 'infinity'
      where subject_id = :newest and event_type = 'payment.created'`,
-    ["endless_deliveries"],
-  ],
-  [
-    "a delivery that is due in weeks of the sandbox",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = 'infinity',
        due_at = due_at + interval '20 days', attempts = '{}'
      where subject_id = :newest and event_type = 'payment.completed'`,
-    ["endless_deliveries"],
   ],
 ];
 
