@@ -111,6 +111,7 @@ const TEXTS: [name: string, text: string, contains: boolean][] = [
   ["colons", "pan:4242:4242:4242:4242", true],
   ["a form's spaces", "pan=4242+4242+4242+4242&cvc=123", true],
   ["a plus sign before", "+4242424242424242", true],
+  ["uneven groups, all with points", "42.4242.4242.424242", true],
   ["the print of American Express", "3782.822463/10005", true],
   ["the print of Diners Club", "3622_720627.1667", true],
   ["percent-encoded spaces", "4242%204242%204242%204242", true],

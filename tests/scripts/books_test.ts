@@ -18,18 +18,19 @@ Deno.test("check-books, reconcile and providers", async (t) => {
   const reconcile = () => runOperator(env, "reconcile");
   try {
     const { id } = (await service.pay({ outcome: "success" }, { idempotency_key: "kept" })).body;
-    await t.step("providers list exits with 0, and wrong arguments with 2", async () => {
-      const listed = await runOperator(env, "providers", "list");
-      assert.deepEqual(listed, { code: 0, out: "No accounts\n", said: "" });
-      assert.equal((await runOperator(env, "providers", "add")).code, 2);
-      const { out } = await runOperator(env, "providers", "--help");
-      assert.match(out, /^Usage: deno task providers <command>/);
-    });
-    await t.step("providers test of an unknown account exits with 1", async () => {
-      const unknown = `pac_${"0".repeat(26)}`;
-      const { code, said } = await runOperator(env, "providers", "test", unknown);
-      assert.deepEqual([code, said], [1, `${unknown}: no such account\n`]);
-    });
+    await t.step(
+      "providers exits with 0, with 1 for an unknown account, with 2 for wrong arguments",
+      async () => {
+        const listed = await runOperator(env, "providers", "list");
+        assert.deepEqual(listed, { code: 0, out: "No accounts\n", said: "" });
+        assert.equal((await runOperator(env, "providers", "add")).code, 2);
+        const { out } = await runOperator(env, "providers", "--help");
+        assert.match(out, /^Usage: deno task providers <command>/);
+        const unknown = `pac_${"0".repeat(26)}`;
+        const { code, said } = await runOperator(env, "providers", "test", unknown);
+        assert.deepEqual([code, said], [1, `${unknown}: no such account\n`]);
+      },
+    );
     await t.step("both exit with 0 without a difference, and print each invariant", async () => {
       const { code, out } = await checkBooks();
       assert.equal(code, 0);

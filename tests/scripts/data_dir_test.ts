@@ -15,30 +15,29 @@ import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const read = (env: Record<string, string>) => readSettings((name) => env[name], "/project");
 
-Deno.test("readSettings() has defaults", () => {
-  const expected = {
-    port: 54321,
-    data_dir: "/project/.local",
-    database_url: null,
-    log_to_stdout: false,
-  };
-  assert.deepEqual(read({}), expected);
-  assert.deepEqual(read({ PORT: "", DATA_DIR: " ", DATABASE_URL: "", LOG: "" }), expected);
-});
-
-Deno.test("readSettings() reads the variables", () => {
-  const env = { PORT: "0", DATA_DIR: "/srv/pay", DATABASE_URL: "postgresql://u@h/d", LOG: "1" };
-  assert.deepEqual(read(env), {
-    port: 0,
-    data_dir: "/srv/pay",
-    database_url: "postgresql://u@h/d",
-    log_to_stdout: true,
-  });
-});
-
-Deno.test("readSettings() takes DATA_DIR relative to the project", () => {
-  assert.equal(read({ DATA_DIR: "data/one" }).data_dir, "/project/data/one");
-});
+const DEFAULTS = {
+  port: 54321,
+  data_dir: "/project/.local",
+  database_url: null,
+  log_to_stdout: false,
+};
+const GIVEN = {
+  port: 0,
+  data_dir: "/srv/pay",
+  database_url: "postgresql://u@h/d",
+  log_to_stdout: true,
+};
+/** Variables, and the settings that they give. DATA_DIR is relative to the project. */
+const READ_FROM: [env: Record<string, string>, settings: object][] = [
+  [{}, DEFAULTS],
+  [{ PORT: "", DATA_DIR: " ", DATABASE_URL: "", LOG: "" }, DEFAULTS],
+  [{ PORT: "0", DATA_DIR: "/srv/pay", DATABASE_URL: "postgresql://u@h/d", LOG: "1" }, GIVEN],
+  [{ DATA_DIR: "data/one" }, { ...DEFAULTS, data_dir: "/project/data/one" }],
+];
+for (const [env, settings] of READ_FROM) {
+  Deno.test(`readSettings() of ${JSON.stringify(env)}`, () =>
+    assert.deepEqual(read(env), settings));
+}
 
 /** A variable and a value that is refused. The message names the variable. */
 const REFUSED: readonly [string, string][] = [

@@ -55,142 +55,132 @@ for (const [args, message] of INVALID) {
   });
 }
 
+/** A key that a command has printed. */
+interface Printed extends EndedCommand {
+  id: string;
+  key: string;
+}
+
 Deno.test("deno task keys with DATABASE_URL", async (t) => {
   const service = await startService();
+  const { sql } = service;
   const env = { DATABASE_URL: service.database.url };
-  const status = async (key: string, method = "GET") =>
-    (await service.call(method, PAYMENTS, { key, body: method === "GET" ? undefined : {} })).status;
+  const printed = async (given: Record<string, string>, ...args: string[]): Promise<Printed> => {
+    const ended = await keys(given, ...args);
+    assert.equal(ended.code, 0, ended.said);
+    return { ...ended, id: idIn(ended), key: ended.out.trim() };
+  };
+  const create = (...args: string[]) => printed(env, "create", "--mode", "test", ...args);
+  const rotate = ({ id }: Printed, ...args: string[]) => printed(env, "rotate", id, ...args);
+  const list = async () => (await keys(env, "list")).out;
+  /** The statuses of requests with these keys. */
+  const statuses = async (...made: Printed[]) => {
+    const all = made.map(async ({ key }) => (await service.call("GET", PAYMENTS, { key })).status);
+    return (await Promise.all(all)).join(" ");
+  };
   try {
     await t.step("create prints only a working secret, and only once", async () => {
-      const made = await keys(env, "create", "--mode", "test", "--account", "acme");
-      assert.equal(made.code, 0, made.said);
+      const made = await create("--account", "acme");
       assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
-      assert.ok(!made.said.includes(made.out.trim()));
+      assert.ok(!made.said.includes(made.key));
       assert.match(made.said, /Created env_[0-9a-z]{26}, the test environment of "acme"/);
-      assert.equal(await status(made.out.trim()), 200);
-      const listed = await keys(env, "list");
-      assert.ok(listed.out.includes(`sk_test_...${made.out.trim().slice(-4)}`), listed.out);
-      assert.ok(!listed.out.includes(made.out.trim()));
-      const [row] = await service.sql`select k::text from pay.api_keys k where id = ${idIn(made)}`;
-      assert.ok(!row!.k.includes(made.out.trim()));
+      assert.equal(await statuses(made), "200");
+      const listed = await list();
+      assert.ok(listed.includes(`sk_test_...${made.key.slice(-4)}`), listed);
+      assert.ok(!listed.includes(made.key));
+      const [row] = await sql`select k::text from pay.api_keys k where id = ${made.id}`;
+      assert.ok(!row!.k.includes(made.key));
     });
     await t.step("a second create joins the account's environment of its mode", async () => {
-      const again = await keys(env, "create", "--mode", "test", "--account", "acme");
+      const again = await create("--account", "acme");
       assert.ok(!again.said.includes("Created env_"), again.said);
-      const live = await keys(env, "create", "--mode", "live", "--account", "acme");
+      const live = await printed(env, "create", "--mode", "live", "--account", "acme");
       assert.match(live.out, /^sk_live_/);
-      const rows = await service.sql`
+      const rows = await sql`
         select livemode from pay.environments where account = 'acme' order by 1`;
       assert.deepEqual(rows.map(({ livemode }) => livemode), [false, true]);
     });
     await t.step("--environment, --name, --scopes, --expires and --prefix work", async () => {
-      const made = await keys(
-        env,
-        ...["create", "--mode", "test", "--environment", service.key.environment_id],
+      const made = await create(
+        ...["--environment", service.key.environment_id, "--prefix", "sk"],
         ...["--name", "nightly", "--scopes", "payments:read, events:read"],
-        ...["--expires", "2999-01-01T00:00:00Z", "--prefix", "sk"],
+        ...["--expires", "2999-01-01T00:00:00Z"],
       );
-      assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_/);
-      const key = made.out.trim();
-      assert.equal(await status(key), 200);
-      assert.equal(await status(key, "POST"), 403);
+      assert.equal(await statuses(made), "200");
+      const post = await service.call("POST", PAYMENTS, { key: made.key, body: {} });
+      assert.equal(post.status, 403);
       await service.setClock(Date.parse("2999-01-01T00:00:00Z"));
-      assert.equal(await status(key), 401);
+      assert.equal(await statuses(made), "401");
       await service.setClock(null);
-      const listed = await keys(env, "list");
-      assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*sk_test_\\.\\.\\.`));
-      assert.match(listed.out, /scopes: payments:read events:read/);
+      const listed = await list();
+      assert.match(listed, new RegExp(`${made.id}  nightly .*sk_test_\\.\\.\\.`));
+      assert.match(listed, /scopes: payments:read events:read/);
     });
     await t.step("an account has one prefix, by default API_KEY_PREFIX", async () => {
-      const create = (account: string, ...more: string[]) =>
-        keys(
+      const named = (account: string, ...more: string[]) =>
+        printed(
           { ...env, API_KEY_PREFIX: "shop" },
           ...["create", "--mode", "test", "--account", account, ...more],
         );
-      assert.match((await create("named", "--prefix", "own")).out, /^own_test_/);
-      const first = await create("prefixed");
+      assert.match((await named("named", "--prefix", "own")).out, /^own_test_/);
+      const first = await named("prefixed");
       assert.match(first.out, /^shop_test_/);
-      await service.sql`update pay.api_key_secrets set prefix = 'shopseeded_test_'
-        where api_key_id = ${idIn(first)}`;
-      const place = await service.sql<{ public_id: string }[]>`
-        select e.public_id from pay.environments e where e.account = 'prefixed'`;
-      for (const where of [["--account", "prefixed"], ["--environment", place[0]!.public_id]]) {
+      await sql`update pay.api_key_secrets set prefix = 'shopseeded_test_'
+        where api_key_id = ${first.id}`;
+      const [place] = await sql`
+        select public_id from pay.environments where account = 'prefixed'`;
+      for (const where of [["--account", "prefixed"], ["--environment", place!.public_id]]) {
         const refused = await keys(env, "create", "--mode", "test", ...where, "--prefix", "own");
         assert.deepEqual([refused.code, refused.out], [1, ""]);
         assert.match(refused.said, /"prefixed" have the prefix shop, .* rotate each key with/);
       }
-      const second = await keys(env, "create", "--mode", "test", "--account", "prefixed");
+      const second = await create("--account", "prefixed");
       assert.match(second.out, /^shop_test_/);
-      const seeded = await keys(env, "rotate", idIn(first), "--prefix", "own");
-      assert.match(seeded.out, /^ownseeded_test_/);
-      assert.match((await create("prefixed", "--prefix", "own")).out, /^own_test_/);
-      assert.match((await keys(env, "rotate", idIn(second), "--prefix", "own")).out, /^own_test_/);
+      assert.match((await rotate(first, "--prefix", "own")).out, /^ownseeded_test_/);
+      assert.match((await named("prefixed", "--prefix", "own")).out, /^own_test_/);
+      assert.match((await rotate(second, "--prefix", "own")).out, /^own_test_/);
     });
     await t.step("rotate adds a secret, and the older ones end after --expires-in", async () => {
-      const made = await keys(env, "create", "--mode", "test", "--prefix", "turn");
-      const turned = await keys(env, "rotate", idIn(made), "--expires-in", "60");
-      assert.equal(turned.code, 0, turned.said);
+      const made = await create("--prefix", "turn");
+      const turned = await rotate(made, "--expires-in", "60");
       assert.match(turned.out, /^turn_test_/);
-      assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
-        200,
-        200,
-      ]);
+      assert.equal(await statuses(made, turned), "200 200");
       await service.setClock(Date.now() + 61_000);
-      assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
-        401,
-        200,
-      ]);
+      assert.equal(await statuses(made, turned), "401 200");
       await service.setClock(null);
     });
     await t.step("rotate keeps a future expiry and removes a past one", async () => {
       const expires = new Date(Date.now() + 3_600_000).toISOString();
-      const made = await keys(env, "create", "--mode", "test", "--expires", expires);
-      const turned = await keys(env, "rotate", idIn(made), "--expires-in", "0");
+      const made = await create("--expires", expires);
+      const turned = await rotate(made, "--expires-in", "0");
       assert.ok(turned.said.includes(`still expires at ${expires}`), turned.said);
-      const listed = await keys(env, "list");
-      assert.match(listed.out, new RegExp(`${idIn(made)} .*, expires ${expires.slice(0, 10)}`));
-      await service.sql`update pay.api_keys set expires_at = '2026-01-02' where id = ${idIn(made)}`;
-      await service.sql`update pay.api_key_secrets set expires_at = '2026-01-02'
-        where api_key_id = ${idIn(made)}`;
-      assert.equal(await status(turned.out.trim()), 401);
-      assert.match(
-        (await keys(env, "list")).out,
-        new RegExp(`${idIn(made)} .*expired 2026-01-02`),
-      );
-      const lifted = await keys(env, "rotate", idIn(made));
+      assert.match(await list(), new RegExp(`${made.id} .*, expires ${expires.slice(0, 10)}`));
+      await sql`update pay.api_keys set expires_at = '2026-01-02' where id = ${made.id}`;
+      await sql`update pay.api_key_secrets set expires_at = '2026-01-02'
+        where api_key_id = ${made.id}`;
+      assert.equal(await statuses(turned), "401");
+      assert.match(await list(), new RegExp(`${made.id} .*expired 2026-01-02`));
+      const lifted = await rotate(made);
       assert.match(lifted.said, /the key had expired, and now has no expiry/);
-      assert.deepEqual([await status(lifted.out.trim()), await status(turned.out.trim())], [
-        200,
-        401,
-      ]);
+      assert.equal(await statuses(lifted, turned), "200 401");
     });
     await t.step("real times are as far away by the clock of a sandbox", async () => {
-      const first = await keys(env, "create", "--mode", "test", "--account", "ahead");
-      const { status: moved } = await service.call("POST", "/api-v1-sandbox/v1/clock", {
-        key: first.out.trim(),
-        body: { advance: 60 * 86_400 },
-      });
-      assert.equal(moved, 200);
+      const { key } = await create("--account", "ahead");
+      const clock = { key, body: { advance: 60 * 86_400 } };
+      assert.equal((await service.call("POST", "/api-v1-sandbox/v1/clock", clock)).status, 200);
       const expires = new Date(Date.now() + 30 * 86_400_000).toISOString();
-      const create = ["create", "--mode", "test", "--account", "ahead", "--expires", expires];
-      const made = await keys(env, ...create);
-      assert.equal(await status(made.out.trim()), 200);
-      const line = new RegExp(`${idIn(made)} .*, expires ${expires.slice(0, 10)}`);
-      assert.match((await keys(env, "list")).out, line);
-      const turned = await keys(env, "rotate", idIn(made), "--expires-in", "3600");
+      const made = await create("--account", "ahead", "--expires", expires);
+      const line = new RegExp(`${made.id} .*, expires ${expires.slice(0, 10)}`);
+      assert.match(await list(), line);
+      const turned = await rotate(made, "--expires-in", "3600");
       assert.ok(turned.said.includes("The key itself still expires at"), turned.said);
-      assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
-        200,
-        200,
-      ]);
-      assert.match((await keys(env, "list")).out, line);
+      assert.equal(await statuses(made, turned), "200 200");
+      assert.match(await list(), line);
     });
     await t.step("creates at once of a new account share its environment", async () => {
-      const create = () => keys(env, "create", "--mode", "test", "--account", "crowd");
-      const all = await Promise.all([create(), create(), create(), create()]);
-      assert.deepEqual(all.map(({ code }) => code), [0, 0, 0, 0]);
-      const made = await service.sql`select from pay.environments where account = 'crowd'`;
+      await Promise.all([1, 2, 3, 4].map(() => create("--account", "crowd")));
+      const made = await sql`select from pay.environments where account = 'crowd'`;
       assert.equal(made.length, 1);
     });
     await t.step("a name cannot control the terminal", async () => {
@@ -198,45 +188,39 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
         body: { name: "x\u001b[2J\u009b31m\u202ey", scopes: ["payments:read"] },
       });
       assert.equal(made, 201);
-      const { out } = await keys(env, "list");
+      const out = await list();
       assert.ok(out.includes("x\\u001b[2J\\u009b31m\\u202ey"), out);
     });
-    await t.step("create says that there are 100 active keys", async () => {
-      const environment = ["--environment", service.other.environment_id];
-      await service.sql`
-        insert into pay.api_keys (id, environment_id, livemode, name)
-        select 'key_' || lpad(n::text, 26, '0'), ${service.other.environment_id}, false, 'full'
-        from generate_series(1, 99) as n`;
-      const refused = await keys(env, "create", "--mode", "test", ...environment);
-      assert.deepEqual([refused.code, refused.out], [1, ""]);
-      assert.match(refused.said, /100 active keys already/);
-    });
     await t.step("revoke without a terminal requires --yes", async () => {
-      const made = await keys(env, "create", "--mode", "test");
-      const refused = await keys(env, "revoke", idIn(made));
+      const made = await create();
+      const refused = await keys(env, "revoke", made.id);
       assert.equal(refused.code, 1);
       assert.match(refused.said, /--yes/);
-      assert.equal(await status(made.out.trim()), 200);
-      const done = await keys(env, "revoke", idIn(made), "--yes");
+      assert.equal(await statuses(made), "200");
+      const done = await keys(env, "revoke", made.id, "--yes");
       assert.equal(done.code, 0, done.said);
-      assert.equal(await status(made.out.trim()), 401);
-      const again = await keys(env, "revoke", idIn(made), "--yes");
+      assert.equal(await statuses(made), "401");
+      const again = await keys(env, "revoke", made.id, "--yes");
       assert.deepEqual([again.code, /revoked already/.test(again.said)], [1, true]);
-      const late = await keys(env, "rotate", idIn(made));
+      const late = await keys(env, "rotate", made.id);
       assert.deepEqual([late.code, late.out], [1, ""]);
     });
-    const unknown = `env_${"0".repeat(26)}`;
-    const another_mode = ["--environment", service.live.environment_id];
+    await sql`
+      insert into pay.api_keys (id, environment_id, livemode, name)
+      select 'key_' || lpad(n::text, 26, '0'), ${service.other.environment_id}, false, 'full'
+      from generate_series(1, 99) as n`;
+    const at = (environment: string) => ["create", "--mode", "test", "--environment", environment];
     /** [arguments, message, exit code] */
     const refusals: [string[], RegExp, number][] = [
-      [["create", "--mode", "test", "--environment", unknown], /^--environment/, 1],
-      [["create", "--mode", "test", ...another_mode], /^--mode test does not match --env/, 1],
+      [at(`env_${"0".repeat(26)}`), /^--environment/, 1],
+      [at(service.live.environment_id), /^--mode test does not match --env/, 1],
+      [at(service.other.environment_id), /100 active keys already/, 1],
       [["rotate", UNKNOWN_KEY], /no such key/, 1],
       [["revoke", UNKNOWN_KEY, "--yes"], /no such key/, 1],
       [["destroy"], /^Unknown command "destroy"/, 2],
     ];
     for (const [args, said, code] of refusals) {
-      await t.step(`refuses ${args.join(" ")}`, async () => {
+      await t.step(`refuses ${args.join(" ")}: ${said.source}`, async () => {
         const refused = await keys(env, ...args);
         assert.deepEqual([refused.code, refused.out], [code, ""], refused.said);
         assert.match(refused.said, said);

@@ -109,14 +109,15 @@ async function served(server: LocalServer): Promise<number> {
   return performance.now() - began;
 }
 
-Deno.test("openLocalServer() returns the address of the functions for a wrong path", async () => {
-  await withServer(LIMITS, async (server) => {
+Deno.test("openLocalServer() returns the address of the functions for a wrong path", () =>
+  withServer(LIMITS, async (server) => {
+    const payments = "/api-v1-payments/v1/payments";
     for (
       const [path, meant] of [
-        ["/functions/v1", "/api-v1-payments/v1/payments"],
-        ["/functions/v1/", "/api-v1-payments/v1/payments"],
-        ["/v1/payments", "/api-v1-payments/v1/payments"],
-        ["/api-v1-payments/v1/payments", "/api-v1-payments/v1/payments"],
+        ["/functions/v1", payments],
+        ["/functions/v1/", payments],
+        ["/v1/payments", payments],
+        ["/api-v1-payments/v1/payments", payments],
         ["/api-v1-sandbox/reset", "/api-v1-sandbox/payments"],
       ]
     ) {
@@ -125,8 +126,7 @@ Deno.test("openLocalServer() returns the address of the functions for a wrong pa
       assert.deepEqual([response.status, error.code], [404, "not_found"]);
       assert.equal(error.message.split(": use ")[1], server.base_url + meant);
     }
-  });
-});
+  }));
 
 Deno.test("openLocalServer() returns 400 for a malformed Host header on every path", async () => {
   await withServer(LIMITS, async (server) => {
@@ -140,10 +140,8 @@ Deno.test("openLocalServer() returns 400 for a malformed Host header on every pa
   });
 });
 
-/**
- * [client, its text, its repeated piece, the time after which its connection must be closed, the
- * response]
- */
+const SLOW_BODY = /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/;
+/** [client, text, repeated piece, the time after which its connection is closed, response] */
 const STALLS: [name: string, text: string, piece: string, limit_ms: number, said: RegExp][] = [
   ["that sends nothing", "", "", LIMITS.head_ms, /^$/],
   ["that stops in the first line", "GET /func", "", LIMITS.head_ms, /^$/],
@@ -154,21 +152,15 @@ const STALLS: [name: string, text: string, piece: string, limit_ms: number, said
     `${POST}Content-Length: 100\r\n\r\n{"a":`,
     "",
     BODY_MS,
-    /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
+    SLOW_BODY,
   ],
-  [
-    "with a slow body",
-    `${POST}Content-Length: 60000\r\n\r\n{"a":"`,
-    "a",
-    BODY_MS,
-    /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
-  ],
+  ["with a slow body", `${POST}Content-Length: 60000\r\n\r\n{"a":"`, "a", BODY_MS, SLOW_BODY],
   [
     "with slow chunks",
     `${POST}Transfer-Encoding: chunked\r\n\r\n`,
     "1\r\na\r\n",
     BODY_MS,
-    /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
+    SLOW_BODY,
   ],
   ["that is idle after a response", GET, "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
   ["that stops in its second head", GET + GET.slice(0, 20), "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
@@ -250,25 +242,16 @@ Deno.test("openLocalServer() keeps a connection that is in use", () =>
     assert.equal(said.split("HTTP/1.1 200 ").length - 1, 6);
   }));
 
-Deno.test("openLocalServer() stops at once beside stalled clients", async () => {
-  const server = await openLocalServer(0, {
-    limits: { ...LIMITS, head_ms: 60_000, idle_ms: 60_000 },
-  });
-  server.serve({
-    "api-v1-payments": () => new Response("ok"),
-    "api-v1-sandbox": () => new Response("ok"),
-  });
-  const clients = [
-    await connect(server),
-    await connect(server, "GET /"),
-    await connect(server, GET),
-  ];
-  await clients[2]!.responded;
-  const began = performance.now();
-  await server.stop(20_000);
-  assert.ok(performance.now() - began < 5_000);
-  await Promise.all(clients.map(({ closed }) => closed));
-});
+Deno.test("openLocalServer() stops at once beside stalled clients", () =>
+  withServer({ ...LIMITS, head_ms: 60_000, idle_ms: 60_000 }, async (server) => {
+    const texts = ["", "GET /", GET];
+    const clients = await Promise.all(texts.map((text) => connect(server, text)));
+    await clients[2]!.responded;
+    const began = performance.now();
+    await server.stop(20_000);
+    assert.ok(performance.now() - began < 5_000);
+    await Promise.all(clients.map(({ closed }) => closed));
+  }));
 
 /** Requests over HTTP/2 without TLS. A session that the server has closed gives null. */
 async function getOverHttp2(session: ClientHttp2Session, path: string): Promise<number | null> {
