@@ -42,17 +42,14 @@ Deno.test("generateApiKey() makes a different key each time, and all can be pars
   assert.equal(keys.size, 1000);
 });
 
-for (const prefix of ["", "Sk", "1sk", "s_k", "s-k", "sk ", "ſk", "a".repeat(17)]) {
-  Deno.test(`generateApiKey() refuses the prefix "${prefix}"`, () => {
-    assert.throws(() => generateApiKey("test", prefix), RangeError);
-  });
-}
-
-for (const prefix of ["a", "sk", "z9", "a".repeat(16), "test", "live"]) {
-  Deno.test(`parseApiKey() reads the prefix "${prefix}"`, () => {
+Deno.test("generateApiKey() takes a prefix of 16 lower-case letters and digits, a letter first", () => {
+  for (const prefix of ["", "Sk", "1sk", "s_k", "s-k", "sk ", "ſk", "a".repeat(17)]) {
+    assert.throws(() => generateApiKey("test", prefix), RangeError, prefix);
+  }
+  for (const prefix of ["a", "sk", "z9", "a".repeat(16), "test", "live"]) {
     assert.equal(parseApiKey(generateApiKey("live", prefix))?.prefix, `${prefix}_live_`);
-  });
-}
+  }
+});
 
 Deno.test("parseApiKey() returns mode, prefix, last four and hash", () => {
   assert.deepEqual(parseApiKey(ZERO_KEY), {

@@ -147,24 +147,18 @@ Deno.test("isInSepa() and isInEea() know the countries of each area", () => {
   assert.equal(countries.filter(isInEea).join(" "), "DE NO IS LI HR");
 });
 
-const CREDITORS = [
-  "DE98ZZZ09999999999",
-  "AT61ZZZ01234567890",
-  "BE68ZZZ0123456789",
-  "CH51ZZZ12345678901",
-  "ES50ZZZM23456789",
-  "FR72ZZZ123456",
-  "IT66ZZZA1B2C3D4E5F6G7H8",
-  "NL79ZZZ999999990000",
-];
-
-for (const text of CREDITORS) {
-  Deno.test(`isValidCreditorIdentifier() accepts ${text} with any business code`, () => {
+Deno.test("isValidCreditorIdentifier() accepts those of national banks, with any business code", () => {
+  const texts = [
+    ...["DE98ZZZ09999999999", "AT61ZZZ01234567890", "BE68ZZZ0123456789", "CH51ZZZ12345678901"],
+    ...["ES50ZZZM23456789", "FR72ZZZ123456", "IT66ZZZA1B2C3D4E5F6G7H8", "NL79ZZZ999999990000"],
+  ];
+  for (const text of texts) {
     for (const code of ["ZZZ", "001", "ABC"]) {
-      assert.ok(isValidCreditorIdentifier(text.slice(0, 4) + code + text.slice(7)), code);
+      const identifier = text.slice(0, 4) + code + text.slice(7);
+      assert.ok(isValidCreditorIdentifier(identifier), identifier);
     }
-  });
-}
+  }
+});
 
 const REFUSED_CREDITORS: [text: string, reason: string][] = [
   ["", "empty"],

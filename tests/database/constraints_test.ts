@@ -346,16 +346,10 @@ function tableOf(constraint: string, tables: readonly string[]): string {
     .sort((a, b) => b.length - a.length)[0]!;
 }
 
-/**
- * The constraint that an error names. If a row violates two keys that are equivalent, the expected
- * one.
- */
-function violated(error: postgres.PostgresError, expected: string): string | undefined {
-  const { constraint_name } = error;
-  const alike = [["environments_pkey", "environments_id_livemode_key"]];
-  return alike.some((names) => names.includes(expected) && names.includes(constraint_name!))
-    ? expected
-    : constraint_name;
+/** The constraint that an error names. These two keys of a row are equivalent. */
+function violated({ constraint_name }: postgres.PostgresError, expected: string) {
+  const alike = ["environments_pkey", "environments_id_livemode_key"];
+  return alike.includes(expected) && alike.includes(constraint_name!) ? expected : constraint_name;
 }
 
 /**

@@ -128,32 +128,26 @@ serviceCase("retention keeps a payment until its last event is gone", async (_, 
   assert.equal((await sql`select from pay.payments`).length, 0);
 });
 
-/** Changes of the past, and the trigger that refuses each. */
-const CHANGES: [what: string, statement: string, trigger: string][] = [
-  ["a payment's text", "update pay.payments set body = 'x'", "payments_text_stays"],
-  [
-    "a payment's text with an earlier sequence",
+/** Changes of the past by the trigger that refuses them. */
+const CHANGES: Record<string, string[]> = {
+  payments_text_stays: [
+    "update pay.payments set body = 'x'",
     "update pay.payments set body = 'x', sequence = 1",
-    "payments_text_stays",
+    "update pay.payments set sequence = 1",
   ],
-  ["a payment's sequence", "update pay.payments set sequence = 1", "payments_text_stays"],
-  ["a transfer's text", "update pay.transfers set body = 'x'", "transfers_text_stays"],
-  ["an event's splices", "update pay.events set before = '{}'", "events_stay"],
-  ["an event's object", "update pay.events set object = '{}'", "events_stay"],
-  ["an event's time", "update pay.events set created_at = now()", "events_stay"],
-  [
-    "a stored response",
+  transfers_text_stays: ["update pay.transfers set body = 'x'"],
+  events_stay: [
+    "update pay.events set before = '{}'",
+    "update pay.events set object = '{}'",
+    "update pay.events set created_at = now()",
+  ],
+  idempotency_keys_stay: [
     "update pay.idempotency_keys set body = '{}', subject_id = null, sequence = null",
-    "idempotency_keys_stay",
-  ],
-  ["its sequence", "update pay.idempotency_keys set sequence = 1", "idempotency_keys_stay"],
-  ["its status", "update pay.idempotency_keys set status = 200", "idempotency_keys_stay"],
-  [
-    "its fingerprint",
+    "update pay.idempotency_keys set sequence = 1",
+    "update pay.idempotency_keys set status = 200",
     "update pay.idempotency_keys set fingerprint = sha256('')",
-    "idempotency_keys_stay",
   ],
-];
+};
 
 serviceCase("no update changes the past", async (t, service) => {
   const { sql } = service;
@@ -163,10 +157,12 @@ serviceCase("no update changes the past", async (t, service) => {
   await service.call("POST", TRANSFERS, { body: transfer });
   const [{ is_superuser }] = await sql`show is_superuser` as unknown as [{ is_superuser: string }];
   assert.equal(is_superuser, "on");
-  for (const [what, statement, constraint_name] of CHANGES) {
-    await t.step(what, async () => {
-      await assert.rejects(() => sql.unsafe(statement), { code: "23514", constraint_name });
-    });
+  for (const [constraint_name, statements] of Object.entries(CHANGES)) {
+    for (const statement of statements) {
+      await t.step(`${statement} is refused`, async () => {
+        await assert.rejects(() => sql.unsafe(statement), { code: "23514", constraint_name });
+      });
+    }
   }
   await t.step("the next sequence has another text", async () => {
     await sql`update pay.payments set body = '{}', sequence = sequence + 1`;

@@ -1,13 +1,11 @@
 /**
- * The invariants find nothing after captures, pending refunds, disputes and returns, after every
- * move of the lifecycle, and in a sandbox that is a year ahead. They find a wrong amount in a row, in
- * a body, in the ledger and in the order of events.
+ * The invariants find nothing after captures, pending refunds, disputes and returns, and in a
+ * sandbox that is a year ahead. They find a wrong amount in a row, in a body, in the ledger and in
+ * the order of events. status_lists_test.ts has the moves that they allow.
  */
 
 import assert from "node:assert/strict";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
-import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
 import {
   afterwards,
   assertBreaks,
@@ -20,7 +18,6 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 import {
   advance,
   APPROVED,
-  paymentIn,
   PAYMENTS,
   SANDBOX,
   serviceCase,
@@ -194,36 +191,6 @@ async function work(service: TestService): Promise<void> {
   await refund(returned, 400);
   await move(returned, "failed");
 }
-
-/** Statuses of a payment before its capture, which the capture method changes. */
-const OPEN: readonly string[] = ["pending", "requires_action", "processing", "authorized"];
-const CAPTURED_LATER = { ...APPROVED.card, capture: "manual" };
-
-/** The real clock, because the invariant skips old payments. */
-serviceCase("pay.invariant_moves accepts every move of the lifecycle", async (_t, service) => {
-  for (const from of PAYMENT_STATUSES) {
-    const bodies = [
-      ...from === "authorized" ? [] : [APPROVED.sepa],
-      ...OPEN.includes(from) ? [CAPTURED_LATER] : [],
-    ];
-    for (const body of bodies) {
-      const first = await paymentIn(service, from, body);
-      for (const to of nextStatuses(first)) {
-        const { id } = await paymentIn(service, from, body);
-        const response = to === "cancelled"
-          ? await service.call("POST", `${PAYMENTS}/${id}/cancel`)
-          : await advance(service, id, to);
-        assert.equal(response.status, 200, `${from} → ${to}: ${response.text}`);
-      }
-    }
-  }
-  const breaches = await service.sql`select distinct detail from pay.invariant_moves`;
-  assert.deepEqual(
-    breaches.map(({ detail }) => detail),
-    [],
-    "supabase/schemas/invariants_records.sql does not allow these moves",
-  );
-});
 
 const DAY_S = 86_400;
 

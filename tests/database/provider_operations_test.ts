@@ -57,10 +57,8 @@ providerCase("pay.commit() with operations", async (t, given) => {
     const requested = await reservation(live.text, {}, { idempotency_key: "none" });
     const good = async () => ({ change: await created(), key: key.text });
     const rows = await commit(functions, [await good(), requested, await good()]);
-    assert.deepEqual(
-      rows.map(({ outcome }) => outcome),
-      ["committed", "unconfigured", "committed"],
-    );
+    const outcomes = rows.map(({ outcome }) => outcome);
+    assert.deepEqual(outcomes, ["committed", "unconfigured", "committed"]);
     assert.equal(await countOf(service, requested.change.payment!.id), "0 0 0");
     assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
   });
@@ -95,23 +93,13 @@ providerCase("pay.commit() with operations", async (t, given) => {
       from pay.provider_operations c
       join pay.idempotency_keys k on k.request_id = c.request_id
       where c.subject_id = ${requested.change.payment!.id}`;
-    assert.equal(operation!.key_status, 102);
-    assert.equal(operation!.key_body, "");
-    assert.equal(operation!.is_together, true);
-    assert.equal(Number(operation!.lease_ms), LEASE_MS);
-    assert.equal(operation!.is_due_then, true);
-    assert.equal(operation!.sync_after, "00:10:00");
-    assert.deepEqual(
-      [
-        operation!.account_id,
-        operation!.connector,
-        operation!.state,
-        operation!.attempts,
-        operation!.idempotency_key,
-      ],
-      [account, "stripe", "pending", 1, "claims"],
-    );
-    assert.deepEqual(operation!.first_sent_at, operation!.created_at);
+    const written = {
+      ...{ key_status: 102, key_body: "", is_together: true, idempotency_key: "claims" },
+      ...{ lease_ms: `${LEASE_MS}.000000`, is_due_then: true, sync_after: "00:10:00" },
+      ...{ account_id: account, connector: "stripe", state: "pending", attempts: 1 },
+      first_sent_at: operation!.created_at,
+    };
+    assert.deepEqual({ ...operation, ...written }, { ...operation });
     assert.deepEqual(JSON.parse(row!.detail!), {
       id: requested.change.operations[0]!.id,
       account: {
@@ -248,13 +236,10 @@ providerCase("operations and provider events in retention and in a reset", async
     await service.setClock(null);
     return made.payment.id;
   };
-  const left = async (subject_id: string) => {
-    const operations =
-      await sql`select from pay.provider_operations where subject_id = ${subject_id}`;
-    const provider_events =
-      await sql`select from pay.provider_events where subject_id = ${subject_id}`;
-    return [operations.count, provider_events.count];
-  };
+  const left = async (id: string) => [
+    (await sql`select from pay.provider_operations where subject_id = ${id}`).count,
+    (await sql`select from pay.provider_events where subject_id = ${id}`).count,
+  ];
   const purge = async () => {
     for (;;) {
       const [row] = await sql`select pay.purge(now(), 1)::int as rows`;

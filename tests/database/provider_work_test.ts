@@ -50,6 +50,9 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
   };
   await advance(0);
   const account_id = await addAccount(sql, live.environment_id);
+  const polled = () => store.saveCursor(account_id, null, true);
+  /** The work of a kind that is leased next. */
+  const namesOf = async (kind: string) => (await names()).filter((name) => name.startsWith(kind));
   await t.step("a new account is polled at once, and its lease ends", async () => {
     const [poll, ...more] = await work();
     assert.deepEqual([nameOf(poll!), more.length], [`poll ${account_id}`, 0]);
@@ -79,15 +82,9 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     assert.deepEqual([nameOf(found!), more.length], [`operation ${operation.id}`, 0]);
     assert.equal(found!.subject_body, JSON.stringify(payment));
     assert.equal(found!.subject_sequence, 1);
-    assert.deepEqual(
-      [
-        found!.operation!.attempts,
-        found!.operation!.request,
-        found!.operation!.op,
-        found!.operation!.may_repeat,
-      ],
-      [2, { token: "pm_1" }, "authorize", true],
-    );
+    const { attempts, request, op, may_repeat } = found!.operation!;
+    const expected = [2, { token: "pm_1" }, "authorize", true];
+    assert.deepEqual([attempts, request, op, may_repeat], expected);
     assert.deepEqual(found!.account, operation.account);
     assert.deepEqual(await names(), []);
     const { environment_id } = live;
@@ -100,7 +97,7 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     await advance(HOUR_MS);
     const later = await work();
     assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
-    await store.saveCursor(account_id, null, true);
+    await polled();
   });
   await t.step("two workers never get the same work, and skip locked rows", async () => {
     const operations = [];
@@ -138,13 +135,8 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     const [found, ...more] = await work();
     assert.equal(more.length, 0);
     const { received_at } = found!.event!;
-    const stored = {
-      booked_minor: 0,
-      received_at,
-      is_elsewhere: false,
-      follows_unmatched: false,
-    };
-    assert.deepEqual(found!.event, { ...event, ...stored });
+    const unbooked = { booked_minor: 0, is_elsewhere: false, follows_unmatched: false };
+    assert.deepEqual(found!.event, { ...event, ...unbooked, received_at });
     assert.equal(found!.subject_body, JSON.stringify(payment));
     assert.equal(found!.operation!.id, operation.id);
     assert.equal(found!.livemode, true);
@@ -166,20 +158,20 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     await advance(1);
     assert.deepEqual(await names(), [reference]);
     assert.deepEqual(await names(), []);
-    await store.saveCursor(account_id, null, true);
+    await polled();
     await advance(HOUR_MS);
-    assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), [reference]);
-    await store.saveCursor(account_id, null, true);
+    assert.deepEqual(await namesOf("sync"), [reference]);
+    await polled();
     await store.record([
       completion(made, { operation_id: null, operation: null, response: null }),
     ]);
     await advance(HOUR_MS);
-    assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), []);
+    assert.deepEqual(await namesOf("sync"), []);
     const [row] = await sql`
       select next_sync_at from pay.provider_operations
       where environment_id = ${environment_id} and id = ${operation.id}`;
     assert.equal(row!.next_sync_at, null);
-    await store.saveCursor(account_id, null, true);
+    await polled();
   });
   await t.step("syncs no pending operation, whose next attempt asks the same", async () => {
     const { operation, environment_id } = await reserve(functions, live);
@@ -215,22 +207,22 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     );
   });
   await t.step("totals: each whole day after the account, two hours after its end", async () => {
-    await store.saveCursor(account_id, null, true);
+    await polled();
     const read = async () => {
       const found = (await names()).filter((name) => name.startsWith("totals"));
-      await store.saveCursor(account_id, null, true);
+      await polled();
       return found;
     };
     now = NOON;
     await advance(1.5 * DAY_MS + 2 * HOUR_MS - 1);
-    await store.saveCursor(account_id, null, true);
+    await polled();
     assert.deepEqual(await read(), []);
     await advance(1);
     assert.deepEqual(await read(), [`totals ${account_id} 2026-11-23`]);
     await store.storeTotals(account_id, "2026-11-23", [{ currency: "EUR", net_minor: 5 }]);
     assert.deepEqual(await read(), []);
     await advance(2 * DAY_MS);
-    await store.saveCursor(account_id, null, true);
+    await polled();
     assert.deepEqual(await read(), [`totals ${account_id} 2026-11-24`]);
     await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 6 }]);
     await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 7 }]);
@@ -255,8 +247,7 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     const { operation } = await reserve(functions, key, { delay_ms: 0 });
     const other = await reserve(functions, service.other, { delay_ms: 0 });
     await service.call("POST", "/api-v1-sandbox/reset", {});
-    const found = (await names()).filter((name) => name.startsWith("operation"));
-    assert.deepEqual(found, [`operation ${other.operation.id}`]);
+    assert.deepEqual(await namesOf("operation"), [`operation ${other.operation.id}`]);
     assert.notEqual(operation.id, other.operation.id);
   });
   await t.step("provider_work_is_due() is true for a due operation or event only", async () => {
@@ -275,14 +266,8 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     assert.equal(await is_due(), false);
     const made = await reserve(functions, service.other);
     const event = { ...succeeded(made), outcome: null, booked_minor: 0 };
-    const record = {
-      change: null,
-      operation: null,
-      operation_id: null,
-      response: null,
-      provider_events: [event],
-    };
-    await store.record([completion(made, record)]);
+    const nothing = { change: null, operation: null, operation_id: null, response: null };
+    await store.record([completion(made, { ...nothing, provider_events: [event] })]);
     assert.equal(await is_due(), true);
   });
 });

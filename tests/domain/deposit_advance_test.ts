@@ -14,6 +14,7 @@ import {
   type PaymentStatus,
 } from "../../shared/schema/payment.ts";
 import { decideAdvance } from "../../shared/sandbox/advance.ts";
+import { book } from "../support/domain/applied_event.ts";
 import { decideCreate, NOW_MS, requestContext, URLS } from "../support/domain/decided_change.ts";
 
 const context = requestContext();
@@ -28,9 +29,7 @@ function created(method_kind: string, members: Record<string, unknown> = {}): Pa
 
 /** The end of some advances, and the sums of the accounts beside `processor`. */
 function advanced(payment: Payment, moves: string): { end: string; ledger: string[] } {
-  const sums = new Map<string, number>();
-  const add = (account: string, amount: number) =>
-    sums.set(account, (sums.get(account) ?? 0) + amount);
+  const sums: Record<string, number> = {};
   let end = "";
   for (const move of moves.split(", ")) {
     const [to, amount] = move.split(" ");
@@ -39,10 +38,7 @@ function advanced(payment: Payment, moves: string): { end: string; ledger: strin
         amount_received: amount === undefined ? undefined : Number(amount),
       });
       if (change?.payment) payment = JSON.parse(change.payment.body);
-      for (const { debit_account, credit_account, amount_minor } of change?.ledger ?? []) {
-        add(debit_account, -amount_minor);
-        add(credit_account, amount_minor);
-      }
+      book(sums, change?.ledger ?? []);
       const { status, amount_received, failure_code } = payment;
       end = `${status} ${amount_received} ${failure_code ?? ""}`.trim();
     } catch (error) {
@@ -51,7 +47,9 @@ function advanced(payment: Payment, moves: string): { end: string; ledger: strin
       end = `${error.code}: ${param ?? (allowed as string[]).join(" ")}`;
     }
   }
-  const left = [...sums].filter(([account, sum]) => account !== "processor" && sum !== 0);
+  const left = Object.entries(sums).filter(([account, sum]) =>
+    account !== "processor" && sum !== 0
+  );
   return { end, ledger: left.map((one) => one.join(" ")).sort() };
 }
 

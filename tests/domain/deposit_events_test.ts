@@ -7,11 +7,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
+import { NO_PARTS } from "../../shared/domain/operations/apply_event.ts";
 import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
 import { expectedOf } from "../../shared/domain/payments/received_money.ts";
 import type { NextAction, Payment } from "../../shared/schema/payment.ts";
 import type { DepositState } from "../../shared/store/provider_rows.ts";
-import { applyToSubject, providerEvent } from "../support/domain/applied_event.ts";
+import { applyToSubject, book, handleAll, providerEvent } from "../support/domain/applied_event.ts";
 import { paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -130,7 +131,7 @@ function depositOf(
 }
 
 /**
- * Applies provider events as the worker does: waiting ones again after others.
+ * Applies provider events.
  * @param payment that is not reserved, and has its address or reference
  * @param told as `depositOf` takes it; by default they are applied in this order
  */
@@ -140,41 +141,21 @@ function applyAll(
   told = provider_events,
 ): Books {
   const books: Books = { payment: payment ?? reserved, ledger: {}, handled: [], events: [] };
-  let open = payment ? [...provider_events] : [opened, ...provider_events];
-  for (let moved = true; moved;) {
-    moved = false;
-    const waiting: ProviderEvent[] = [];
-    for (const next of open) {
-      const subject = {
-        subject: books.payment,
-        refund: null,
-        dispute: null,
-        deposit: books.payment.method_kind === "stablecoin" ? depositOf(books, next, told) : null,
-      };
-      const effect = applyToSubject(subject, next, 0, context);
-      if (effect.outcome === "wait") {
-        waiting.push(next);
-        continue;
-      }
-      moved = true;
-      const exception = "exception" in effect ? effect.exception : null;
-      books.handled.push({ event: next, outcome: effect.outcome, exception });
-      const change = effect.outcome === "applied" || effect.outcome === "unmatched"
-        ? effect.change
-        : null;
-      if (!change) continue;
-      if (change.payment) books.payment = change.subject as Payment;
-      books.events.push(...change.events.map(({ type }) => type));
-      for (const { debit_account, credit_account, currency, amount_minor } of change.ledger) {
-        for (const [account, sign] of [[debit_account, -1], [credit_account, 1]] as const) {
-          const key = `${account} ${currency}`;
-          books.ledger[key] = (books.ledger[key] ?? 0) + sign * amount_minor;
-        }
-      }
-    }
-    open = waiting;
-  }
-  assert.deepEqual(open, [], "no provider event waits for ever");
+  const all = payment ? provider_events : [opened, ...provider_events];
+  const waiting = handleAll(all, (next) => {
+    const subject = books.payment;
+    const deposit = subject.method_kind === "stablecoin" ? depositOf(books, next, told) : null;
+    const effect = applyToSubject({ ...NO_PARTS, subject, deposit }, next, 0, context);
+    if (effect.outcome === "wait") return "wait";
+    const exception = "exception" in effect ? effect.exception : null;
+    books.handled.push({ event: next, outcome: effect.outcome, exception });
+    const change = "change" in effect ? effect.change : null;
+    if (change?.payment) books.payment = change.subject as Payment;
+    books.events.push(...(change?.events ?? []).map(({ type }) => type));
+    book(books.ledger, change?.ledger ?? [], (account, { currency }) => `${account} ${currency}`);
+    return effect.outcome;
+  });
+  assert.deepEqual(waiting, [], "no provider event waits for ever");
   return books;
 }
 

@@ -20,8 +20,10 @@ import type { Refund } from "../../shared/schema/refund.ts";
 import {
   applyProviderEvent,
   applyToSubject,
+  book,
   type Effect,
   endWait,
+  handleAll,
   providerEvent,
 } from "../support/domain/applied_event.ts";
 import {
@@ -385,10 +387,7 @@ interface Books {
   booked: number;
 }
 
-/**
- * Applies provider events as the worker does: each reference once, and waiting ones again after
- * others.
- */
+/** Applies provider events, each reference once. */
 function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): Books {
   const books: Books = {
     payment,
@@ -398,37 +397,21 @@ function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): 
     outcomes: new Map(),
     booked: 0,
   };
-  let waiting: ProviderEvent[] = [...provider_events];
-  for (let has_moved = true; has_moved;) {
-    has_moved = false;
-    const again: ProviderEvent[] = [];
-    for (const next of waiting) {
-      if (books.outcomes.has(next.reference)) continue;
-      const dispute = books.disputes.get(next.object_id) ?? null;
-      const refund = books.refunds.get(next.object_id) ?? null;
-      const effect = apply(books.payment, next, { refund, dispute });
-      if (effect.outcome === "wait") {
-        again.push(next);
-        continue;
-      }
-      has_moved = true;
-      books.outcomes.set(next.reference, effect.outcome);
-      if (effect.outcome !== "applied") continue;
-      books.booked += effect.change.booked_minor;
-      for (const { body } of effect.change.disputes) {
-        books.disputes.set(next.object_id, JSON.parse(body));
-      }
-      for (const { body } of effect.change.refunds) {
-        books.refunds.set(next.object_id, JSON.parse(body));
-      }
-      if (effect.change.payment) books.payment = effect.change.subject as Payment;
-      for (const { debit_account, credit_account, amount_minor } of effect.change.ledger) {
-        books.ledger[debit_account] = (books.ledger[debit_account] ?? 0) - amount_minor;
-        books.ledger[credit_account] = (books.ledger[credit_account] ?? 0) + amount_minor;
-      }
-    }
-    waiting = again;
-  }
+  handleAll(provider_events, (next) => {
+    if (books.outcomes.has(next.reference)) return "ignored";
+    const dispute = books.disputes.get(next.object_id) ?? null;
+    const refund = books.refunds.get(next.object_id) ?? null;
+    const effect = apply(books.payment, next, { refund, dispute });
+    if (effect.outcome !== "wait") books.outcomes.set(next.reference, effect.outcome);
+    if (effect.outcome !== "applied") return effect.outcome;
+    const { change } = effect;
+    books.booked += change.booked_minor;
+    for (const { body } of change.disputes) books.disputes.set(next.object_id, JSON.parse(body));
+    for (const { body } of change.refunds) books.refunds.set(next.object_id, JSON.parse(body));
+    if (change.payment) books.payment = change.subject as Payment;
+    book(books.ledger, change.ledger);
+    return "applied";
+  });
   return books;
 }
 

@@ -125,12 +125,8 @@ Deno.test("rowsOf() of a change without rows: null, unless the record depends on
 });
 
 Deno.test("unusableAccount() is one event a day", () => {
-  const { reference } = unusableAccount(
-    operationFor("authorize", CARD),
-    "pac_1",
-    "no",
-    requestContext(),
-  );
+  const operation = operationFor("authorize", CARD);
+  const { reference } = unusableAccount(operation, "pac_1", "no", requestContext());
   assert.match(reference, /^pac_1:unusable:2026-02-03$/);
 });
 

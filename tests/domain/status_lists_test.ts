@@ -1,26 +1,12 @@
 /**
- * Lists of the statuses of a payment that the type check does not read, in SQL and in the shops, and
- * lists of which it reads only the names: the requests that lead to each status.
+ * Lists of the statuses of a payment that the type check does not read, in SQL and in the shops.
  */
 
 import assert from "node:assert/strict";
-import type { PaymentFields, PaymentsClient } from "../../packages/client/mod.ts";
-import { makeTriggerObject } from "../../packages/sandbox/trigger_objects.ts";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { canBecome } from "../../shared/domain/payments/lifecycle.ts";
-import { CreatePaymentBody, type Payment } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/commit_rows.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
-import {
-  advanceTo,
-  decideCancel,
-  decideCreate,
-  decideRefund,
-  paymentWith,
-  requestContext,
-  URLS,
-} from "../support/domain/decided_change.ts";
-import { ROUTES } from "../support/service/status_routes.ts";
+import { paymentWith } from "../support/domain/decided_change.ts";
 
 const INVARIANTS = await readProjectFile("supabase/schemas/invariants_records.sql");
 
@@ -72,42 +58,5 @@ for (const path of SHOPS) {
   Deno.test(`STATUS_AFTER of ${path} has every status`, async () => {
     const table = part(await readProjectFile(path), /^(?:const )?STATUS_AFTER\b[^{]*\{(.*?)^\}/ms);
     assert.deepEqual(sorted(statusesIn(table)), sorted(PAYMENT_STATUSES));
-  });
-}
-
-const context = requestContext();
-const create = (fields: Partial<PaymentFields> | object) =>
-  decideCreate(CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...fields }), {
-    ...context,
-    urls: URLS,
-    decline_is_error: false,
-  });
-const shown = ({ payment }: Change): Payment => JSON.parse(payment!.body);
-
-for (const status of PAYMENT_STATUSES) {
-  Deno.test(`ROUTES lead to ${status}`, () => {
-    const { then, refund, ...fields } = ROUTES[status];
-    let payment = shown(create({ method_kind: "card", ...fields }));
-    if (then) payment = shown(advanceTo(payment, then)!);
-    if (refund) payment = shown(decideRefund(payment, refund, {}, context));
-    assert.equal(payment.status, status);
-  });
-}
-
-// No payment by card of a sandbox has the event payment.pending.
-for (const status of PAYMENT_STATUSES.filter((one) => one !== "pending")) {
-  Deno.test(`makeTriggerObject() makes a payment that is ${status}`, async () => {
-    let payment = paymentWith({});
-    const done = (change: Change) => Promise.resolve(payment = shown(change));
-    const client = {
-      sandbox: { createPayment: (fields: PaymentFields) => done(create(fields)) },
-      payments: {
-        cancel: () => done(decideCancel(payment, context)),
-        refund: (_id: string, { amount }: { amount?: number } = {}) =>
-          done(decideRefund(payment, amount, {}, context)),
-      },
-    } as unknown as PaymentsClient;
-    await makeTriggerObject(client, `payment.${status}`);
-    assert.equal(payment.status, status);
   });
 }

@@ -7,8 +7,6 @@ import assert from "node:assert/strict";
 import { readArguments } from "../../packages/sandbox/command.ts";
 import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
 import { PACKAGE_NAME } from "../../packages/sandbox/package_name.ts";
-import { VARIABLES } from "../../packages/sandbox/service_access.ts";
-import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { call, withCommands, wordsOf, writeCredentials } from "../support/package/command_line.ts";
@@ -37,92 +35,59 @@ Deno.test("--help lists every command, and each command its options", async () =
 });
 
 for (
-  const [args, shown, missing] of [
-    [["-h"], /payments create/, /^Usage: .* payments create/m],
-    [["help"], /clock advance/, /^Options:/m],
-    [["payments", "--help"], /payments create/, /clock advance/],
-    [["clock", "-h"], /clock advance/, /payments create/],
-    [["help", "sandbox"], /sandbox new/, /payments create/],
-    [["payments", "create", "-h"], /^Usage: .* payments create/m, /^Commands:/m],
-    [["help", "logs", "tail"], /--no-follow/, /^Commands:/m],
-    [["-v"], /^\d+\.\d+\.\d+\n$/, /Usage/],
-    [["--version"], /^\d+\.\d+\.\d+\n$/, /Usage/],
+  const [words, shown, missing] of [
+    ["-h", /payments create/, /^Usage: .* payments create/m],
+    ["help", /clock advance/, /^Options:/m],
+    ["payments --help", /payments create/, /clock advance/],
+    ["clock -h", /clock advance/, /payments create/],
+    ["help sandbox", /sandbox new/, /payments create/],
+    ["payments create -h", /^Usage: .* payments create/m, /^Commands:/m],
+    ["help logs tail", /--no-follow/, /^Commands:/m],
+    ["-v", /^\d+\.\d+\.\d+\n$/, /Usage/],
+    ["--version", /^\d+\.\d+\.\d+\n$/, /Usage/],
   ] as const
 ) {
-  Deno.test(`${args.join(" ")} prints help or the version, and succeeds`, async () => {
-    const { code, stdout, stderr } = await call(args);
+  Deno.test(`${words} prints help or the version, and succeeds`, async () => {
+    const { code, stdout, stderr } = await call(words.split(" "));
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, shown);
     assert.doesNotMatch(stdout, missing);
   });
 }
 
-/** Arguments without a service, the exit code, and the code of the error as JSON. */
-const MISTAKES = [
-  [[], ["strat"], 2, "invalid_arguments", /^Unknown command "strat"/],
-  [[], ["payments"], 2, "invalid_arguments", /^"payments" is no command: payments create, /],
-  [[], ["payments", "crate"], 2, "invalid_arguments", /^"payments crate" is no command/],
-  [[], ["payments", "create", "--amuont", "1"], 2, "invalid_arguments", /'--amuont'/],
-  [[], ["payments", "create"], 2, "invalid_arguments", /^--amount is missing/],
-  [[], ["payments", "create", "--amount"], 2, "invalid_arguments", /--amount/],
-  [[], ["payments", "create", "--amount", "1.5"], 2, "invalid_arguments", /whole number/],
-  [[], ["payments", "capture"], 2, "invalid_arguments", /^The id is missing: pay_…/],
-  [[], ["payments", "cancel", ".."], 2, "invalid_arguments", /^"\.\." is no id: pay_…/],
-  [[], ["payments", "get", "pay_1", "pay_2"], 2, "invalid_arguments", /argument "pay_2"/],
-  [[], ["payments", "refund", "pay_1", "--amount", "0"], 2, "invalid_arguments", /--amount must/],
-  [[], ["events", "list", "--limit", "101"], 2, "invalid_arguments", /--limit .* from 1 to 100/],
-  [
-    [],
-    ["trigger", "instrument.ended"],
-    2,
-    "invalid_arguments",
-    /cannot be triggered: "instruments /,
-  ],
-  [[], ["trigger", "payment.paid"], 2, "invalid_arguments", /is no event type: payment\.created, /],
-  [
-    ["PAYMENTS_API_KEY", "PAYMENTS_BASE_URL"],
-    ["reset"],
-    2,
-    "invalid_arguments",
-    /^--yes is missing/,
-  ],
-  [[], ["logs", "tail", "--base-url", "http://127.0.0.1:9"], 2, "invalid_arguments", /Set both/],
-  [
-    [],
-    ["open", "--base-url", "http://127.0.0.1:9", "--key", ""],
-    2,
-    "invalid_arguments",
-    /--key is empty/,
-  ],
-  [
-    [],
-    ["logs", "tail", "--base-url", "ftp://x", "--key", "sk_test_1"],
-    2,
-    "invalid_arguments",
-    /baseUrl "ftp:\/\/x"/,
-  ],
-  [
-    [],
-    ["start", "--temporary", "--data-dir", "x"],
-    2,
-    "invalid_arguments",
-    /^--data-dir cannot be used with --temporary/,
-  ],
-  [[], ["start", "--port", "70000"], 2, "invalid_arguments", /from 0 to 65535/],
-  [["PAYMENTS_API_KEY"], ["logs", "tail"], 1, "command_failed", /Set both PAYMENTS_BASE_URL/],
-  [
-    ["PAYMENTS_API_KEY", "PAYMENTS_BASE_URL"],
-    ["payments", "list"],
-    1,
-    "connection_failed",
-    /got no response/,
-  ],
-] as const;
+/** The variables of the environment. Nothing listens on the port. */
+const SET = { PAYMENTS_API_KEY: "http://127.0.0.1:9", PAYMENTS_BASE_URL: "http://127.0.0.1:9" };
+const KEY_ONLY = { PAYMENTS_API_KEY: SET.PAYMENTS_API_KEY };
+const AT = "--base-url http://127.0.0.1:9";
+/** Arguments, the message, and an exit code or a variable other than none. */
+const MISTAKES: [args: string, message: RegExp, env?: Record<string, string>, error?: string][] = [
+  ["strat", /^Unknown command "strat"/],
+  ["payments", /^"payments" is no command: payments create, /],
+  ["payments crate", /^"payments crate" is no command/],
+  ["payments create --amuont 1", /'--amuont'/],
+  ["payments create", /^--amount is missing/],
+  ["payments create --amount", /--amount/],
+  ["payments create --amount 1.5", /whole number/],
+  ["payments capture", /^The id is missing: pay_…/],
+  ["payments cancel ..", /^"\.\." is no id: pay_…/],
+  ["payments get pay_1 pay_2", /argument "pay_2"/],
+  ["payments refund pay_1 --amount 0", /--amount must/],
+  ["events list --limit 101", /--limit .* from 1 to 100/],
+  ["trigger payment.paid", /is no event type: payment\.created, /],
+  ["reset", /^--yes is missing/, SET],
+  [`logs tail ${AT}`, /Set both/],
+  [`open ${AT} --key `, /--key is empty/],
+  ["logs tail --base-url ftp://x --key sk_test_1", /baseUrl "ftp:\/\/x"/],
+  ["start --temporary --data-dir x", /^--data-dir cannot be used with --temporary/],
+  ["start --port 70000", /from 0 to 65535/],
+  ["logs tail", /Set both PAYMENTS_BASE_URL/, KEY_ONLY, "command_failed"],
+  ["payments list", /got no response/, SET, "connection_failed"],
+];
 
-for (const [variables, args, code, error_code, message] of MISTAKES) {
-  Deno.test(`${args.join(" ")} exits with ${code}, and with --json prints ${error_code}`, async () => {
-    // Nothing listens on the port.
-    const env = Object.fromEntries(variables.map((name) => [name, "http://127.0.0.1:9"]));
+for (const [words, message, env = {}, error_code = "invalid_arguments"] of MISTAKES) {
+  const code = error_code === "invalid_arguments" ? 2 : 1;
+  Deno.test(`${words} exits with ${code}, and with --json prints ${error_code}`, async () => {
+    const args = words.split(" ");
     const plain = await call(args, env);
     assert.deepEqual([plain.code, plain.stdout], [code, ""]);
     assert.match(plain.stderr, message);
@@ -247,15 +212,3 @@ Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
     const wrong = await command("sandbox", "new", "--expires-in", "59");
     assert.equal(wrong.code, 2);
   }));
-
-Deno.test("every page and program uses the variables of the command line", async () => {
-  const names: string[] = Object.values(VARIABLES);
-  for (const path of await projectFiles([".md", ".js", ".py", ".go", ".java"])) {
-    const text = await readProjectFile(path);
-    const others = [
-      ...text.matchAll(/\bPAYMENTS_(?!DB_)(?:[A-Z]+_)*(?:URL|KEY)\b/g),
-      ...text.matchAll(/(?<![A-Z_<])(?:BASE_URL|API_KEY|TEST_KEY)\b/g),
-    ].map(([name]) => name).filter((name) => !names.includes(name));
-    assert.deepEqual(others, [], path);
-  }
-});

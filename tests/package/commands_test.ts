@@ -71,16 +71,8 @@ Deno.test("payments capture, refund, cancel, get and list do what the API does",
     const next = await run("list", "--limit", "1", "--starting-after", other.id, "--json");
     assert.deepEqual(JSON.parse(next.stdout).data.map(({ id }: { id: string }) => id), [id]);
     const filters = ["--status", "refunded", "--currency", "EUR", "--method-kind", "card"];
-    const found = await run(
-      "list",
-      ...filters,
-      "--reference",
-      "order-7",
-      "--customer-id",
-      "user-7",
-      "--created-after",
-      "2020-01-01T00:00:00Z",
-    );
+    const more = ["--reference", "order-7", "--created-after", "2020-01-01T00:00:00Z"];
+    const found = await run("list", ...filters, ...more, "--customer-id", "user-7");
     assert.match(found.stdout, new RegExp(`^${id}  refunded .*  order-7\n$`));
     for (const filter of [["--customer", "nobody@example.com"], ["--customer-id", "user-8"]]) {
       assert.equal((await run("list", ...filter)).stdout, "");
@@ -187,27 +179,20 @@ Deno.test("events list and resend, endpoints list and reset work on what the san
     }
   }));
 
-for (
-  const [text, seconds] of [
-    ["30d", 2_592_000],
-    ["1w", 604_800],
-    ["12h", 43_200],
-    ["90m", 5_400],
-    ["45s", 45],
-    ["1h30m", 5_400],
-    ["0s", 0],
-    ["400d", 34_560_000],
-    ["30", null],
-    ["", null],
-    ["1.5h", null],
-    ["-1d", null],
-    ["1 d", null],
-    ["1M", null],
-    ["1y", null],
-  ] as const
-) {
-  Deno.test(`parseDuration("${text}") is ${seconds}`, () => {
-    assert.equal(parseDuration(text), seconds);
+/** Texts by their seconds. */
+const DURATIONS: [seconds: number | null, ...texts: string[]][] = [
+  [0, "0s"],
+  [45, "45s"],
+  [5_400, "90m", "1h30m"],
+  [43_200, "12h"],
+  [604_800, "1w"],
+  [2_592_000, "30d"],
+  [34_560_000, "400d"],
+  [null, "30", "", "1.5h", "-1d", "1 d", "1M", "1y"],
+];
+for (const [seconds, ...texts] of DURATIONS) {
+  Deno.test(`parseDuration() of ${texts.join(", ")} is ${seconds}`, () => {
+    for (const text of texts) assert.equal(parseDuration(text), seconds, text);
   });
 }
 
@@ -263,14 +248,11 @@ async function printed(key: string, values: Record<string, boolean> = {}): Promi
   return text;
 }
 
-Deno.test("open --print prints a link that carries the test key", async () => {
+Deno.test("open --print prints a link that carries a test key, and no live key", async () => {
   const key = generateApiKey("test");
   const url = `http://127.0.0.1:54321/console/#key=${key}`;
   assert.equal(await printed(key), `${url}\n`);
   assert.deepEqual(JSON.parse(await printed(key, { json: true })), { url });
-});
-
-Deno.test("open --print puts no live key into the link", async () => {
   assert.equal(await printed(generateApiKey("live")), "http://127.0.0.1:54321/console/\n");
 });
 
@@ -299,12 +281,9 @@ Deno.test("trigger sends the event to the only endpoint and shows its response",
     assert.match(bad.stdout, / {2}422\n {2}unknown order\n$/);
     assert.equal(bad.code, 1);
     const json = await trigger("--json");
-    const { endpoint_id, answer: response } = JSON.parse(json.stdout);
-    assert.deepEqual([json.code, endpoint_id, response], [1, id, {
-      response_status: 422,
-      error: null,
-      response_body: "unknown\norder",
-    }]);
+    const { endpoint_id, answer } = JSON.parse(json.stdout);
+    const told = { response_status: 422, error: null, response_body: "unknown\norder" };
+    assert.deepEqual([json.code, endpoint_id, answer], [1, id, told]);
     assert.equal(receiver.arrivals.length, 3);
 
     const other = await client.webhookEndpoints.create({ url, events: ["transfer.created"] });
@@ -314,12 +293,6 @@ Deno.test("trigger sends the event to the only endpoint and shows its response",
       /^There are several webhook endpoints: name one with --endpoint\n/,
     );
     for (const one of [id, other.id]) assert.ok(several.stderr.includes(`  ${one}  ${url}\n`));
-    const wrong = await call(
-      ["trigger", "payment.compelted", "--payment", payment, "--endpoint", id],
-      env,
-      folder,
-    );
-    assert.equal(wrong.code, 2, wrong.stderr);
     const unknown = await trigger("--endpoint", "whe_unknown");
     assert.match(unknown.stderr, /\(not_found\)\n$/);
   }));
@@ -341,13 +314,9 @@ Deno.test("trigger finds the endpoint of listen among others, and shows the resp
     assert.deepEqual([good.code, good.stderr], [0, ""]);
     receiver.judge = () => new Response("unknown order", { status: 422 });
     const bad = await trigger("--json");
-    const { endpoint_id, answer: response } = JSON.parse(bad.stdout);
-    assert.deepEqual([bad.code, endpoint_id], [1, id]);
-    assert.deepEqual(response, {
-      response_status: 422,
-      error: null,
-      response_body: "unknown order",
-    });
+    const { endpoint_id, answer } = JSON.parse(bad.stdout);
+    const told = { response_status: 422, error: null, response_body: "unknown order" };
+    assert.deepEqual([bad.code, endpoint_id, answer], [1, id, told]);
 
     // Nobody forwards the deliveries any more, and the command does not wait.
     await command.end();

@@ -14,7 +14,6 @@ import {
   postgresHome,
 } from "../../apps/server/postgres/postgres_account.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { until } from "../support/common/until.ts";
 import {
   noteDataFolder,
   removeAbandonedHomes,

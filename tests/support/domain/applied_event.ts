@@ -158,6 +158,38 @@ function accountRows(movement: MovementRow | null): Rows | null {
   };
 }
 
+/**
+ * Handles provider events as the worker does: those that wait again after others. Returns those that
+ * wait for ever.
+ */
+export function handleAll(
+  events: readonly ProviderEvent[],
+  handle: (event: ProviderEvent) => Effect["outcome"],
+): ProviderEvent[] {
+  let open = [...events];
+  for (let moved = true; moved;) {
+    const waiting = open.filter((event) => handle(event) === "wait");
+    moved = waiting.length < open.length;
+    open = waiting;
+  }
+  return open;
+}
+
+/** Adds movements to the sums of the accounts, under these names. */
+export function book(
+  sums: Record<string, number>,
+  movements: readonly MovementRow[],
+  nameOf: (account: string, movement: MovementRow) => string = (account) => account,
+): void {
+  for (const movement of movements) {
+    const { debit_account, credit_account, amount_minor } = movement;
+    for (const [account, sign] of [[debit_account, -1], [credit_account, 1]] as const) {
+      const name = nameOf(account, movement);
+      sums[name] = (sums[name] ?? 0) + sign * amount_minor;
+    }
+  }
+}
+
 /** Returns the first attempt of an operation on a payment or transfer, with these members. */
 export function operationFor(
   op: Operation["op"],
