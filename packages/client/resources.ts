@@ -1453,7 +1453,7 @@ export interface ListEventsParams extends ListParams {
   payment_id?: string | undefined;
   /** Only events of this transfer. */
   transfer_id?: string | undefined;
-  /** Only events of this instrument. */
+  /** Only events of this instrument, and of payments that have saved or used it. */
   instrument_id?: string | undefined;
 }
 
@@ -1467,6 +1467,8 @@ export interface ListWebhookDeliveriesParams extends ListParams {
   payment_id?: string | undefined;
   /** Only deliveries of events of this transfer. */
   transfer_id?: string | undefined;
+  /** Only deliveries of `instrument.*` events of this instrument. */
+  instrument_id?: string | undefined;
   /** Only deliveries in this status. */
   status?: DeliveryStatus | undefined;
 }

@@ -135,8 +135,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     query: ListWebhookDeliveriesQuery,
     response: WebhookDelivery,
     kind: "webhook_deliveries",
-    filters: ({ payment_id, transfer_id, ...others }) => ({
-      subject_id: payment_id ?? transfer_id,
+    filters: ({ payment_id, transfer_id, instrument_id, ...others }) => ({
+      subject_id: payment_id ?? transfer_id ?? instrument_id,
       ...others,
     }),
   }),
@@ -189,9 +189,9 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     query: ListEventsQuery,
     response: Event,
     kind: "events",
-    filters: ({ type, payment_id, transfer_id, instrument_id }) => ({
-      type,
-      subject_id: payment_id ?? transfer_id ?? instrument_id,
+    filters: ({ payment_id, transfer_id, ...others }) => ({
+      subject_id: payment_id ?? transfer_id,
+      ...others,
     }),
   }),
   readOne({

@@ -224,6 +224,8 @@ export const ListWebhookDeliveriesQuery = z.object({
     "Only deliveries of events of this payment. It cannot be combined with `transfer_id`",
   ),
   transfer_id: id("tr_").optional().describe("Only deliveries of events of this transfer"),
+  instrument_id: id("ins_").optional()
+    .describe("Only deliveries of `instrument.*` events of this instrument"),
   status: DeliveryStatus.optional().describe("Only deliveries in this status"),
 }).superRefine(oneSubject);
 
@@ -236,5 +238,6 @@ export const ListEventsQuery = z.object({
     "Only events of this payment. It cannot be combined with `transfer_id`",
   ),
   transfer_id: id("tr_").optional().describe("Only events of this transfer"),
-  instrument_id: id("ins_").optional().describe("Only events of this instrument"),
+  instrument_id: id("ins_").optional()
+    .describe("Only events of this instrument, and of payments that have saved or used it"),
 }).superRefine(oneSubject);

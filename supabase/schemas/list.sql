@@ -81,6 +81,11 @@ returns text language sql immutable as $$
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
     when p_kind = 'instruments' and p_name = 'status' then $condition$
       (pay_internal.instrument_at(t, $6)).status = $2 ->> 'status' $condition$
+    when p_kind = 'events' and p_name = 'instrument_id' then $condition$
+      (t.subject_id = $2 ->> 'instrument_id' or exists (
+        select from pay.payments p
+        where p.environment_id = $1 and p.id = t.subject_id
+          and p.instrument_id = $2 ->> 'instrument_id')) $condition$
     -- A class of statuses is 4xx.
     when p_kind = 'requests' and p_name = 'status' then $condition$
       (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
@@ -110,19 +115,31 @@ returns text language sql immutable as $$
   end
 $$;
 
--- A query for all events of one subject, whose index by subject has another order than the list;
--- null if there are more rows than a page may read. Only the index by subject has the order of the
--- query. Reads the environment that is open; $1 and $2 as in pay_internal.list_query.
+-- A query for all events of one subject, or of an instrument and its payments, whose index by subject
+-- has another order than the list; null if there are more rows than a page may read. Only the index
+-- by subject has the order of the query. Reads the environment that is open; $1 and $2 as in
+-- pay_internal.list_query.
 create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
 ) returns text language plpgsql stable as $$
 declare
-  v_rows text := 'select t.* from pay.events t
-    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
-    order by t.sequence limit pay_internal.page_rows() + 1';
+  v_rows text := 'select t.* from (%s) s cross join lateral (
+      select t.* from pay.events t
+      where t.environment_id = $1 and t.subject_id = s.id
+      order by t.sequence limit pay_internal.page_rows() + 1
+    ) t limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind <> 'events' or not p_filters ? 'subject_id' then return null; end if;
+  if p_kind <> 'events' or not p_filters ?| array['subject_id', 'instrument_id'] then
+    return null;
+  end if;
+  v_rows := format(v_rows, case
+    when p_filters ? 'subject_id' then 'select $2 ->> ''subject_id'' as id'
+    else 'select $2 ->> ''instrument_id'' as id union all
+      (select p.id from pay.payments p
+       where p.instrument_id = any (array[$2 ->> ''instrument_id''])
+         and p.instrument_id is not null and p.environment_id = $1
+       order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())' end);
   execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;

@@ -56,7 +56,7 @@ async function read(service: TestService, id: string) {
 }
 
 async function endedEvents(service: TestService, id: string) {
-  const path = `/api-v1-payments/v1/events?instrument_id=${id}`;
+  const path = `/api-v1-payments/v1/events?instrument_id=${id}&type=instrument.ended`;
   return (await service.call("GET", path)).body.data;
 }
 
@@ -221,6 +221,14 @@ serviceCase("the end of an instrument, and lists", async (t, service) => {
     assert.deepEqual(await list("method_kind=sepa"), []);
     const payments = await service.call("GET", `/api-v1-payments/v1/payments?instrument_id=${id}`);
     assert.equal(payments.body.data.length, 1);
+    for (const [path, count] of Object.entries({ events: 3, webhook_deliveries: 1 })) {
+      const { body } = await service.call("GET", `/api-v1-payments/v1/${path}?instrument_id=${id}`);
+      const [newest, ...others] = body.data;
+      assert.deepEqual([newest.type ?? newest.event_type, others.length], [
+        "instrument.ended",
+        count - 1,
+      ]);
+    }
   });
   await t.step("an idle one, also before a job writes it", async () => {
     const { instrument_id } = await save(service, { iban: IBANS.good, ...SIGNED });

@@ -180,6 +180,18 @@ async function saveMandates(t: Deno.TestContext, live: LiveBank): Promise<void> 
     assert.deepEqual(await booked(id), ["completed"]);
   });
 
+  await t.step("an erasure waits for the order, and takes all details", async () => {
+    const customer = { id: "erased", email: "ada@example.com" };
+    const { id, instrument_id } = await post("payments", saving({ customer }));
+    assert.equal((await call("DELETE", "customers/erased")).error.current_status, "processing");
+    await bank.takeOrders();
+    await booked(id);
+    assert.deepEqual(await sealedOf(live, id, instrument_id), [id, instrument_id]);
+    const { payments, instruments } = await call("DELETE", "customers/erased");
+    assert.deepEqual([payments, instruments], [1, 1]);
+    assert.deepEqual(await sealedOf(live, id, instrument_id), []);
+  });
+
   await t.step("payments lose their details, and their mandate keeps its own", async () => {
     await service.setClock(Date.now() - 500 * DAY_MS);
     const signed_at = new Date(Date.now() - 501 * DAY_MS).toISOString();

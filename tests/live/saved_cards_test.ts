@@ -251,6 +251,16 @@ liveCase("an end detaches the card, once", async (given, t) => {
       assert.deepEqual(await instrumentEvents(given, id), ["instrument.ended"]);
     });
   }
+  await t.step("also by an erasure of its customer", async () => {
+    const { id: paid, instrument_id: id } = await save(given, "erased");
+    const { body, text } = await given.call("DELETE", "/customers/erased");
+    assert.deepEqual([body.payments, body.instruments, body.has_more], [1, 1, false], text);
+    await workAfter(given, DETACH_S);
+    assert.equal((await cardOf(given, id)).customer, null);
+    assert.deepEqual((await given.call("GET", `/payments/${paid}`)).body.customer, {
+      ...{ id: "erased", email: null, name: null },
+    });
+  });
   await t.step("also if the process dies while it is sent", async () => {
     const { instrument_id: id } = await save(given, "u1");
     await given.call("DELETE", `/instruments/${id}`);

@@ -68,6 +68,13 @@ const ADVANCES_FROM: Readonly<
   },
 };
 
+/** Words under the buttons that advance a payment of 0, which only saves its instrument. */
+const SAVE_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
+  completed: "The instrument is saved, and no money moves",
+  declined: "The issuer does not let the card be saved",
+  failed: "The payer does not authenticate in time, or the bank refuses the mandate",
+};
+
 /** The status of a payment whose money is in a block and not final. */
 export const ARRIVING_STATUS = "processing" satisfies PaymentStatus;
 
@@ -173,12 +180,13 @@ export function toneOf(status: PaymentStatus | OtherStatus): Tone {
 
 /** The words under the button that advances a payment to another status. */
 export function advanceText(
-  payment: Pick<Standing, "status" | "method_kind" | "amount_received">,
+  payment: Pick<Standing, "status" | "method_kind" | "amount_received" | "amount_minor">,
   to: PaymentStatus,
 ): string {
   const is_sent = isDeposit(payment) && isOpenDeposit(payment);
   const sent = settlesAtOnce(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
-  return (is_sent ? sent[to] : ADVANCES_FROM[payment.status]?.[to]) ??
+  const saved = payment.amount_minor === 0 ? SAVE_ADVANCES[to] : undefined;
+  return (is_sent ? sent[to] : saved ?? ADVANCES_FROM[payment.status]?.[to]) ??
     PAYMENT_STATUS_WORDS[to][1];
 }
 

@@ -14,12 +14,12 @@ import { href } from "../data/route.ts";
 import { Money, Time } from "./text.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
 
-/** The events of a payment, a transfer or an instrument. */
+/** The events of a payment, a transfer or an instrument, of which the latter has those of payments. */
 export function Timeline({ of }: { of: Subject | { instrument_id: string } }) {
   const live = useLive(call("events", "list", { ...of, limit: MAX_PAGE }));
   return (
     <ReadingList label="events" live={live} none="No events">
-      {(events) => <Events events={events} />}
+      {(events) => <Events events={events} is_elsewhere={"instrument_id" in of} />}
     </ReadingList>
   );
 }
