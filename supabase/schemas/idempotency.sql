@@ -96,7 +96,9 @@ begin
   with
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
-      r.fingerprint, r.request_line, r.status, r.body, coalesce(s.id, x.id) as subject_id,
+      r.fingerprint, r.request_line, r.status, r.body, coalesce(s.id, (
+        select x.id from jsonb_to_recordset(p_expects) as x (n integer, id text) where x.n = r.n
+      )) as subject_id,
       case when r.body is null then s.sequence end as sequence
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (
@@ -105,7 +107,6 @@ begin
     ) on r.n = f.n
     left join jsonb_to_recordset(p_subjects) as s (n integer, id text, sequence integer)
       on s.n = r.n
-    left join jsonb_to_recordset(p_expects) as x (n integer, id text) on x.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
