@@ -7,9 +7,9 @@ import type { Verdict } from "../../harness/audit.ts";
 import type { Arrival } from "../../harness/receiver.ts";
 import type { Evidence, StoredEvent } from "./evidence.ts";
 
-export const SIGNATURE_AGE_MS = 30_000;
+const SIGNATURE_AGE_MS = 30_000;
 /** Longest time that a signature may be ahead of the receiver's clock. */
-export const SIGNATURE_AHEAD_MS = 2_000;
+const SIGNATURE_AHEAD_MS = 2_000;
 /**
  * Largest share of duplicate deliveries (promise R6), and those that each kill adds, because it
  * repeats the attempts under way: a short run has more kills for its deliveries than a long one.
