@@ -31,7 +31,7 @@ import {
 } from "./command_line.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
 
-const USAGE = `Usage:
+export const USAGE = `Usage:
   deno task archive --to PLACE [--account ACCOUNT] [--until DAY]
   deno task archive --check --to PLACE [--account ACCOUNT]
   deno task archive --end --account ACCOUNT
@@ -76,7 +76,7 @@ interface ArchivedEnvironment {
 }
 
 interface Options {
-  action: "write" | "check" | "end" | "help";
+  action: "write" | "check" | "end";
   to: string;
   account: string | null;
   until: Date | null;
@@ -85,16 +85,12 @@ interface Options {
 /** Exit codes: 0 success, 1 failure or a fault of the archive, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const options = readOptions([...args]);
-  if (options.action === "help") return print(USAGE), 0;
   const store = options.action === "end" ? null : openArchiveStore(options.to, readVariable);
   await withOperatorDatabase((sql) => run(sql, store, options));
   return 0;
 }
 
 function readOptions(args: string[]): Options {
-  if (args.length === 0 || args.includes("--help")) {
-    return { action: "help", to: "", account: null, until: null };
-  }
   const { values } = parseArguments({ args, options: OPTIONS }, (fault) => `archive: ${fault}`);
   const action = values.check ? "check" : values.end ? "end" : "write";
   if (values.check && values.end) throw new UsageError("--check and --end exclude each other");

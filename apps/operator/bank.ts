@@ -37,7 +37,7 @@ import {
   type ImportState,
   type StoredExport,
 } from "../../shared/store/bank_store.ts";
-import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
+import { type BankCommand, readBankCommand } from "./bank_command.ts";
 import {
   CommandError,
   print,
@@ -48,6 +48,8 @@ import {
 } from "./command_line.ts";
 import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
 import { listAccounts } from "./provider_table.ts";
+
+export { USAGE } from "./bank_command.ts";
 
 /** Largest file. The memory of an import does not grow with it. */
 const BYTES_MAX = 1024 ** 3;
@@ -65,7 +67,6 @@ interface BankSurroundings extends Surroundings {
 /** Exit codes: 0 success, 1 failure or a refused file, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const command = readBankCommand(args);
-  if (command === null) return print(BANK_USAGE), 0;
   const surroundings = { env: readVariable, now_ms: Date.now, print, printMessage };
   return await withOperatorDatabase((sql) => runBankCommand(command, { sql, ...surroundings }));
 }

@@ -2,9 +2,9 @@
 
 import { RECALL_REASONS, type RecallReason } from "../../shared/connectors/bank/write_recall.ts";
 import { isId } from "../../shared/core/ids.ts";
-import { parseArguments, readAction, UsageError, wantsHelp } from "./command_line.ts";
+import { parseArguments, readAction, UsageError } from "./command_line.ts";
 
-export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
+export const USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
 
   import FILE…      imports files of the bank: camt.052, camt.053, camt.054, pain.002 and camt.029
                     of any version. A file is imported whole or not at all, and once
@@ -49,17 +49,16 @@ const OPTIONS = {
   reason: { type: "string" },
 } as const;
 
-/** Parses the arguments; null: help. Throws `UsageError`. */
-export function readBankCommand(args: readonly string[]): BankCommand | null {
-  if (wantsHelp(args)) return null;
+/** Parses the arguments. Throws `UsageError`. */
+export function readBankCommand(args: readonly string[]): BankCommand {
   const [name, ...rest] = args;
-  const action = readAction(name, ACTIONS, BANK_USAGE);
+  const action = readAction(name, ACTIONS, USAGE);
   const { values: { account = "", json, out, file, reason }, positionals } = parseArguments(
     { args: rest, allowPositionals: true, options: OPTIONS },
     (fault) => `bank ${action}: ${fault}`,
   );
   if (!isId("pac_", account)) {
-    throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${BANK_USAGE}`);
+    throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${USAGE}`);
   }
   const common = { account_id: account, is_json: json };
   const has_folder = action === "export" || action === "recall";

@@ -22,7 +22,7 @@ import { CommandError, parseArguments, print, printMessage, UsageError } from ".
  * a request was seen to live for 10 s, because it had waited for a duplicate and for its database too.
  */
 const KEEP_S = 20;
-const USAGE = `Usage:
+export const USAGE = `Usage:
   deno task cells list --map FILE [--socket PATH]…
   deno task cells move --account ACCOUNT --map FILE --cell CELL [--socket PATH]…
                        [--keep SECONDS] [--run]
@@ -66,7 +66,7 @@ const OPTIONS = {
 
 /** The arguments, checked as far as they can be without a database. */
 interface Options {
-  action: typeof ACTIONS[number] | "help";
+  action: typeof ACTIONS[number];
   values: Record<string, string | undefined>;
   sockets: string[];
   is_run: boolean;
@@ -80,9 +80,7 @@ export async function main(args: readonly string[]): Promise<number> {
     if (!value) throw new UsageError(`--${name} is missing`);
     return value;
   };
-  if (action === "help") {
-    print(USAGE);
-  } else if (action === "list") {
+  if (action === "list") {
     const proxy = { file: need("map"), sockets };
     const map = await readProxyMap(proxy);
     await refuseAbsentCells(proxy, [...new Set(map.values())]);
@@ -119,9 +117,6 @@ export async function main(args: readonly string[]): Promise<number> {
 
 function readOptions(args: string[]): Options {
   const [action, ...rest] = args;
-  if (action === undefined || args.includes("--help")) {
-    return { action: "help", values: {}, sockets: [], is_run: false };
-  }
   const known = ACTIONS.find((each) => each === action);
   if (!known) throw new UsageError(`cells: unknown action "${action}", try ${ACTIONS.join(", ")}`);
   const { values: { run, socket = [], ...values } } = parseArguments(

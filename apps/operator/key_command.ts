@@ -14,11 +14,10 @@ import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
-import { parseArguments, readAction, readId, UsageError, wantsHelp } from "./command_line.ts";
+import { parseArguments, readAction, readId, UsageError } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 export type KeyCommand =
-  | { action: "help" }
   | { action: "list" }
   | {
     action: "create";
@@ -43,7 +42,7 @@ export type KeyCommand =
   | { action: "revoke"; id: string; is_confirmed: boolean };
 
 /** The usage text, for `--help` and after an unknown command. */
-export const KEY_USAGE = `Usage: deno task keys <command>
+export const USAGE = `Usage: deno task keys <command>
 
   create --mode test|live  Create a key and print its secret once.
     --account NAME         Account of the key (default: demo). If the account
@@ -87,9 +86,8 @@ export function readKeyCommand(
   env: (name: string) => string | undefined,
   now_ms: number,
 ): KeyCommand {
-  if (wantsHelp(args)) return { action: "help" };
   const [name, ...rest] = args;
-  const action = readAction(name, Object.keys(FLAGS) as (keyof typeof FLAGS)[], KEY_USAGE);
+  const action = readAction(name, Object.keys(FLAGS) as (keyof typeof FLAGS)[], USAGE);
   const { values, positionals } = readFlags(rest, action);
   switch (action) {
     case "list":

@@ -27,9 +27,11 @@ import {
   SQLSTATE,
   sqlstateOf,
 } from "./command_line.ts";
-import { KEY_USAGE, type KeyCommand, readKeyCommand } from "./key_command.ts";
+import { type KeyCommand, readKeyCommand } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
+
+export { USAGE } from "./key_command.ts";
 
 // "Active", because "live keys" are also the keys of live environments.
 const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one first`;
@@ -37,14 +39,13 @@ const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const command = readKeyCommand(args, readVariable, Date.now());
-  if (command.action === "help") print(KEY_USAGE);
-  else await withOperatorDatabase((sql) => run(sql, command));
+  await withOperatorDatabase((sql) => run(sql, command));
   return 0;
 }
 
 async function run(
   sql: postgres.Sql,
-  command: Exclude<KeyCommand, { action: "help" }>,
+  command: KeyCommand,
 ): Promise<void> {
   switch (command.action) {
     case "list":

@@ -1,16 +1,16 @@
 /**
- * The operator's command line: `deno task operator:NAME`. Each command is a row of COMMANDS; the
- * module that a row loads parses its arguments. A command prints its result to standard output, and
- * every other line to standard error.
+ * The operator's command line: `deno task operator:NAME`. Each command is a row of COMMANDS. The
+ * module that a row loads has the text for `--help`, and parses the arguments. A command prints its
+ * result to standard output, and every other line to standard error.
  */
 
-import { print, reportFailure, UsageError } from "./command_line.ts";
+import { print, reportFailure, UsageError, wantsHelp } from "./command_line.ts";
 
 interface OperatorCommand {
   name: string;
   /** One sentence, without a full stop. */
   summary: string;
-  load(): Promise<{ main(args: readonly string[]): Promise<number> }>;
+  load(): Promise<{ main(args: readonly string[]): Promise<number>; USAGE?: string }>;
   /** The exit code after an error, if it is not 1: 1 says something else. */
   failure_code?: number;
 }
@@ -78,7 +78,9 @@ async function runOperatorCommand([name, ...args]: readonly string[]): Promise<n
   const command = COMMANDS.find((each) => each.name === name);
   try {
     if (!command) throw new UsageError(`Unknown command "${name}"\n\n${overview()}`);
-    return await (await command.load()).main(args);
+    const { main, USAGE } = await command.load();
+    if (USAGE !== undefined && wantsHelp(args)) return print(USAGE), 0;
+    return await main(args);
   } catch (error) {
     const code = reportFailure(error);
     return command?.failure_code ?? code;

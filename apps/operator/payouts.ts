@@ -19,7 +19,7 @@ import { withOperatorDatabase } from "./operator_database.ts";
 import { listAccounts, type ListedAccount } from "./provider_table.ts";
 import { safeBatch } from "./safe_batch.ts";
 
-const USAGE =
+export const USAGE =
   `Usage: deno task payouts export --account NAME [--network NAME] [--again] > batch.json
 
 Writes the open refunds and transfers in stablecoins as a batch for the Transaction Builder of Safe.
@@ -30,7 +30,6 @@ The Safe is the signer_address of the account. A payout is exported once.
   --again    exports earlier payouts again. Signing both batches pays twice
 `;
 
-/** The parsed command; null: help. */
 interface ExportCommand {
   account: string;
   network: string | null;
@@ -40,14 +39,11 @@ interface ExportCommand {
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const command = readExportCommand(args);
-  if (command === null) print(USAGE);
-  else await withOperatorDatabase((sql) => exportPayouts(command, { sql, print, printMessage }));
+  await withOperatorDatabase((sql) => exportPayouts(command, { sql, print, printMessage }));
   return 0;
 }
 
-function readExportCommand(args: readonly string[]): ExportCommand | null {
-  const [action, ...rest] = args;
-  if (action === undefined || action === "--help" || action === "help") return null;
+function readExportCommand([action, ...rest]: readonly string[]): ExportCommand {
   if (action !== "export") {
     throw new UsageError(`"${action}" is not a command: use "export"\n\n${USAGE}`);
   }

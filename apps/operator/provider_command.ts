@@ -7,13 +7,12 @@
 import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
 import type { MethodKind } from "../../shared/schema/payment.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import { parseArguments, readAction, readId, UsageError, wantsHelp } from "./command_line.ts";
+import { parseArguments, readAction, readId, UsageError } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
-import { PROVIDER_USAGE } from "./provider_usage.ts";
+import { USAGE } from "./provider_usage.ts";
 import { readWorkCommand, type WorkCommand } from "./provider_work_command.ts";
 
 export type ProviderCommand =
-  | { action: "help" }
   | { action: "list" }
   | {
     action: "add";
@@ -61,7 +60,7 @@ const OPTIONS = {
   ...{ succeeded: TEXT, fee: TEXT, reason: TEXT },
 } as const;
 type Option = keyof typeof OPTIONS;
-const TAKES: Readonly<Record<Exclude<ProviderCommand["action"], "help">, readonly Option[]>> = {
+const TAKES: Readonly<Record<ProviderCommand["action"], readonly Option[]>> = {
   add: ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
   list: [],
   test: [],
@@ -84,9 +83,8 @@ type Parsed = ReturnType<typeof parseArguments<{ options: typeof OPTIONS }>>;
 
 /** Parses the arguments. Throws `UsageError` if an argument is invalid. */
 export function readProviderCommand(args: readonly string[]): ProviderCommand {
-  if (wantsHelp(args)) return { action: "help" };
   const [name, ...rest] = args;
-  const action = readAction(name, Object.keys(TAKES) as (keyof typeof TAKES)[], PROVIDER_USAGE);
+  const action = readAction(name, Object.keys(TAKES) as (keyof typeof TAKES)[], USAGE);
   const { values, positionals }: { values: Values; positionals: string[] } = parseArguments(
     {
       args: rest,

@@ -7,7 +7,7 @@ const METHODS = LIVE_CONNECTORS
   .map((name) => `${name} serves ${methodKindsOf(name).join(", ")}`).join("; ");
 
 /** The usage text, for `--help` and after an unknown command. */
-export const PROVIDER_USAGE = `Usage: deno task providers <command>
+export const USAGE = `Usage: deno task providers <command>
 
 Accounts:
   add                      Add an account at a provider. It takes the live payments

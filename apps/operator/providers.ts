@@ -30,8 +30,9 @@ import {
 } from "./provider_chain.ts";
 import { type ProviderCommand, readProviderCommand } from "./provider_command.ts";
 import { listAccounts, type ListedAccount, renderAccounts } from "./provider_table.ts";
-import { PROVIDER_USAGE } from "./provider_usage.ts";
 import { runWorkCommand } from "./provider_work.ts";
+
+export { USAGE } from "./provider_usage.ts";
 
 /** Deadline of the call of `test`. */
 const TEST_DEADLINE_MS = 10_000;
@@ -46,7 +47,6 @@ interface ProviderSurroundings extends Surroundings {
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const command = readProviderCommand(args);
-  if (command.action === "help") return print(PROVIDER_USAGE), 0;
   await withOperatorDatabase((sql, settings) => {
     const baseUrl = () => findBaseUrl(readVariable, settings);
     const surroundings = { sql, findConnector: connectorsOf(sql), env: readVariable, baseUrl };
@@ -57,7 +57,7 @@ export async function main(args: readonly string[]): Promise<number> {
 
 /** Runs a command. Throws `CommandError`. */
 export async function runProviderCommand(
-  command: Exclude<ProviderCommand, { action: "help" }>,
+  command: ProviderCommand,
   surroundings: ProviderSurroundings,
 ): Promise<void> {
   switch (command.action) {

@@ -17,11 +17,10 @@ import {
   readVariable,
   readVault,
   type Surroundings,
-  wantsHelp,
 } from "./command_line.ts";
 import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
 
-const USAGE = `Usage: deno task vault rotate [--json]
+export const USAGE = `Usage: deno task vault rotate [--json]
 
 Seals bank details and files for banks anew with the first key of BANK_DETAILS_KEYS, and prints how
 many texts each key has, and how many mandates know their IBAN by it. A mandate takes the first key
@@ -54,17 +53,13 @@ interface KeyCount {
 /** Exit codes: 0 success, 1 failure or a text that does not open, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const options = readOptions(args);
-  if (options === null) return print(USAGE), 0;
   const vault = readVault(readVariable);
   return await withOperatorDatabase((sql) =>
     rotateVault(sql, vault, { ...options, print, printMessage })
   );
 }
 
-/** Null: help. */
-function readOptions(args: readonly string[]): { is_json: boolean } | null {
-  if (wantsHelp(args)) return null;
-  const [action, ...rest] = args;
+function readOptions([action, ...rest]: readonly string[]): { is_json: boolean } {
   readAction(action, ["rotate"], USAGE);
   const { values } = parseArguments(
     { args: rest, options: { json: { type: "boolean", default: false } } },

@@ -112,7 +112,7 @@ async function importFiles(t: Deno.TestContext, live: LiveAccount): Promise<void
     const timer = setInterval(() => deps.provider_worker.notify(), 20);
     let printed = "";
     const command = readBankCommand(["import", folder, file, "--account", account.id, "--json"]);
-    const code = await runBankCommand(command!, {
+    const code = await runBankCommand(command, {
       sql,
       env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
       now_ms: () => deps.clock(),

@@ -182,7 +182,7 @@ export class Bank {
     const { sql, deps } = this.#service;
     const timer = setInterval(() => deps.provider_worker.notify(), 20);
     try {
-      const code = await runBankCommand(command!, {
+      const code = await runBankCommand(command, {
         sql,
         env: (name) => name === "BANK_DETAILS_KEYS" ? keys : undefined,
         now_ms: () => deps.clock(),
