@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { containsCardNumber } from "../../shared/core/card_number.ts";
 import { testCard } from "../../shared/domain/providers/test_values.ts";
 import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
-import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service/service.ts";
+import { APPROVED_CARD, type CallOptions } from "../support/service/service.ts";
 import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
 import { CODES } from "../support/core/error_codes.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -109,57 +109,30 @@ const cardNumbers = fc.stringMatching(/^[3-6][0-9]{11,17}$/)
   .map((body) => body + [..."0123456789"].find((last) => containsCardNumber(body + last)))
   .filter((number) => testCard(number) === undefined);
 
-const ROUTES: [name: string, send: (service: TestService, body: unknown) => Promise<unknown>][] = [
-  ["a create", (service, body) => service.call("POST", PAYMENTS, withKey(body))],
-  [
-    "a sandbox create",
-    (service, body) => service.call("POST", `${SANDBOX}/payments`, withKey(body)),
-  ],
-  ["a refund", async (service, body) => {
-    const [id] = await payments(service);
-    return service.call("POST", `${PAYMENTS}/${id}/refund`, withKey(body));
-  }],
-  ["a capture", async (service, body) => {
-    const [, id] = await payments(service);
-    return service.call("POST", `${PAYMENTS}/${id}/capture`, withKey(body));
-  }],
-  [
-    "a webhook endpoint",
-    (service, body) => service.call("POST", "/api-v1-payments/v1/webhook_endpoints", withKey(body)),
-  ],
-];
-
 function withKey(body: unknown) {
   return { body, idempotency_key: crypto.randomUUID().replaceAll(/\d/g, "x") };
-}
-
-/** The ids of a completed and an authorized payment of a service. */
-const made = new WeakMap<TestService, Promise<[completed: string, authorized: string]>>();
-
-function payments(service: TestService): Promise<[completed: string, authorized: string]> {
-  const ids = made.get(service) ?? Promise.all([
-    service.make({ outcome: "success" }),
-    service.make({ outcome: "success", capture: "manual" }),
-  ]).then(([completed, authorized]) => [completed.body.id, authorized.body.id]);
-  made.set(service, ids);
-  return ids;
 }
 
 serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, service) => {
   const numbers: string[] = [];
   let at = 0;
+  const completed = await service.make({ outcome: "success" });
+  const authorized = await service.make({ outcome: "success", capture: "manual" });
+  const paths = [
+    ...[PAYMENTS, `${SANDBOX}/payments`, ENDPOINTS],
+    ...[`${PAYMENTS}/${completed.body.id}/refund`, `${PAYMENTS}/${authorized.body.id}/capture`],
+  ];
   await fc.assert(
     fc.asyncProperty(cardNumbers, async (number) => {
-      // The divisors differ, so every place, spelling and route gets many numbers.
+      // The divisors differ, so every place, spelling and path gets many numbers.
       const place = PLACES[at % PLACES.length]!;
       const [writing, write] = WRITINGS[Math.floor(at / PLACES.length) % WRITINGS.length]!;
-      const [route, send] = ROUTES[Math.floor(at / 7) % ROUTES.length]!;
+      const path = paths[Math.floor(at / 7) % paths.length]!;
       at++;
       numbers.push(number);
       const placed = place(write(number), number) as Record<string, unknown>;
-      // deno-lint-ignore no-explicit-any
-      const response: any = await send(service, { ...GOOD, ...placed });
-      const what = `${route}, ${JSON.stringify(placed)}, ${writing}: ${response.text}`;
+      const response = await service.call("POST", path, withKey({ ...GOOD, ...placed }));
+      const what = `${path}, ${JSON.stringify(placed)}, ${writing}: ${response.text}`;
       assert.equal(response.status, CODES.invalid_parameter![0], what);
       assert.ok(["invalid_parameter", "invalid_json"].includes(response.body.error.code), what);
       const shown = flattened(JSON.stringify([response.text, [...response.headers]]));
@@ -194,121 +167,44 @@ const MARKED = [
   "2223000048400011",
 ];
 
-/** A request with a card number outside of its body, and the expected response. */
-interface Carrier {
-  name: string;
-  method: string;
-  path: string;
-  options: CallOptions;
-  status: number;
-  param?: string;
-}
+/** A request with a card number outside of its body, its status, and the field of its error. */
+type Carrier = [method: string, path: string, options: CallOptions, status: number, param?: string];
 
 /** A request for every part of a header, a path and a query that can contain a number. */
-function carriers(written: string, is_ascii: boolean): Carrier[] {
-  const good = { body: GOOD };
+function carriers(written: string): Carrier[] {
   const encoded = encodeURIComponent(written);
-  const create = { method: "POST", path: PAYMENTS };
-  const refused = (
-    name: string,
-    query: string,
-    param?: string,
-  ): Carrier => ({
-    name,
-    method: "GET",
-    path: `${PAYMENTS}?${query}`,
-    options: {},
-    status: 400,
-    ...(param && { param }),
-  });
-  const header = (name: string): Carrier => ({
-    ...create,
-    name,
-    options: { ...good, headers: { [name]: written } },
-    status: 201,
-  });
+  const good = { body: GOOD };
+  const listed = (query: string, param: string): Carrier => [
+    ...["GET", `${PAYMENTS}?${query}`, {}, 400, param] as const,
+  ];
+  const posted = (path: string, body: unknown, param: string): Carrier => [
+    ...["POST", path, { body }, 400, param] as const,
+  ];
+  const is_ascii = /^[\x20-\x7e]*$/.test(written);
+  const headers = !is_ascii ? [] : [
+    ...["Request-Id", "X-Request-Id", "User-Agent", "X-Forwarded-For", "Referer", "traceparent"],
+    ...["X-Client-Info", "Cookie"],
+  ];
+  const keys = !is_ascii || written.includes(" ") ? [] : [written, `order:${written}/1`];
   return [
-    ...(is_ascii && !written.includes(" ")
-      ? [{
-        ...create,
-        name: "Idempotency-Key",
-        options: { ...good, idempotency_key: written },
-        status: 400,
-        param: "Idempotency-Key",
-      }, {
-        ...create,
-        name: "part of the Idempotency-Key",
-        options: { ...good, idempotency_key: `order:${written}/1` },
-        status: 400,
-        param: "Idempotency-Key",
-      }]
-      : []),
-    ...(is_ascii
-      ? [
-        "Request-Id",
-        "X-Request-Id",
-        "User-Agent",
-        "X-Forwarded-For",
-        "Referer",
-        "traceparent",
-        "X-Client-Info",
-        "Cookie",
-      ].map(header)
-      : []),
-    refused("reference", `reference=${encoded}`, "reference"),
-    refused("starting_after", `starting_after=${encoded}`, "starting_after"),
-    refused("limit", `limit=${encoded}`, "limit"),
-    refused("an unknown parameter", `note=${encoded}`, "note"),
-    refused("an unknown parameter's name", `${encoded}=1`, "…"),
-    {
-      name: "an id",
-      method: "GET",
-      path: `${PAYMENTS}/${encoded}`,
-      options: {},
-      status: 404,
-    },
-    {
-      ...create,
-      name: "an id of a change",
-      path: `${PAYMENTS}/${encoded}/refund`,
-      options: withKey({}),
-      status: 404,
-    },
-    {
-      ...create,
-      name: "a query beside a valid body",
-      path: `${PAYMENTS}?note=${encoded}`,
-      options: good,
-      status: 400,
-      param: "note",
-    },
-    {
-      ...create,
-      name: "names of nested fields",
-      options: {
-        body: { ...GOOD, "42424242": { "42424242": written } },
-      },
-      status: 400,
-      param: "…",
-    },
-    ...["path", "query"].map((place) => ({
-      ...create,
-      name: `the ${place} of an endpoint's URL`,
-      path: ENDPOINTS,
-      options: {
-        body: { url: `https://a.example/${place === "path" ? "" : "hook?card="}${encoded}` },
-      },
-      status: 400,
-      param: "url",
-    })),
-    {
-      ...create,
-      name: "the name of an API key",
-      path: "/api-v1-payments/v1/api_keys",
-      options: { body: { name: `of ${written}` } },
-      status: 400,
-      param: "name",
-    },
+    ...keys.map((idempotency_key): Carrier => [
+      ...["POST", PAYMENTS, { ...good, idempotency_key }, 400, "Idempotency-Key"] as const,
+    ]),
+    ...headers.map((name): Carrier => [
+      ...["POST", PAYMENTS, { ...good, headers: { [name]: written } }, 201] as const,
+    ]),
+    listed(`reference=${encoded}`, "reference"),
+    listed(`starting_after=${encoded}`, "starting_after"),
+    listed(`limit=${encoded}`, "limit"),
+    listed(`note=${encoded}`, "note"),
+    listed(`${encoded}=1`, "…"),
+    ["GET", `${PAYMENTS}/${encoded}`, {}, 404],
+    ["POST", `${PAYMENTS}/${encoded}/refund`, withKey({}), 404],
+    posted(`${PAYMENTS}?note=${encoded}`, GOOD, "note"),
+    posted(PAYMENTS, { ...GOOD, "42424242": { "42424242": written } }, "…"),
+    posted(ENDPOINTS, { url: `https://a.example/${encoded}` }, "url"),
+    posted(ENDPOINTS, { url: `https://a.example/hook?card=${encoded}` }, "url"),
+    posted("/api-v1-payments/v1/api_keys", { name: `of ${written}` }, "name"),
   ];
 }
 
@@ -321,18 +217,12 @@ serviceCase("card numbers in headers, paths, queries and URLs", async (t, servic
     const responses: string[] = [];
     let paid = 0;
     for (const [at, [writing, write]] of WRITINGS.entries()) {
-      const number = MARKED[at % MARKED.length]!;
-      const written = write(number);
-      const is_ascii = /^[\x20-\x7e]*$/.test(written);
+      const written = write(MARKED[at % MARKED.length]!);
       await t.step(writing, async () => {
-        for (const { name, method, path, options, status, param } of carriers(written, is_ascii)) {
+        for (const [method, path, options, status, param] of carriers(written)) {
           const response = await service.call(method, path, options);
-          const { error } = response.body;
-          assert.deepEqual(
-            [response.status, error?.param],
-            [status, param],
-            `${name}: ${response.text}`,
-          );
+          const shown = [response.status, response.body.error?.param];
+          assert.deepEqual(shown, [status, param], `${path}: ${response.text}`);
           if (status === 201) paid++;
           responses.push(JSON.stringify([response.text, [...response.headers]]));
         }

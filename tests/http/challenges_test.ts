@@ -162,10 +162,8 @@ serviceCase("a token opens its own payment and nothing else", async (t, service)
     assertRefused(response, 401, "unauthorized");
   });
   await t.step("a body without a result is refused", async () => {
-    for (const body of ['{"result":"maybe"}', "{", "[]"]) {
-      const response = await service.call("POST", path, { key: null, body, unchecked: true });
-      assert.equal(response.status, 400, response.text);
-    }
+    const maybe = { key: null, body: { result: "maybe" }, unchecked: true };
+    assertRefused(await service.call("POST", path, maybe), 400, "invalid_parameter", "result");
     const headers = { "Content-Type": "text/plain" };
     const response = await service.call("POST", path, {
       key: null,

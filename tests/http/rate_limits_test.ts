@@ -113,27 +113,16 @@ serviceCase("the rate limit of a key", async (t, service) => {
     const { text: narrow } = await service.issueKey(service.key.environment_id, {
       scopes: ["payments:read"],
     });
-    const destination = { iban: "DE89 3704 0044 0532 0130 00" };
-    const cases: [status: number, ...Request][] = [
-      [200, "GET", PAYMENTS],
-      [201, "POST", PAYMENTS, { body: EUR, idempotency_key: "a" }],
-      [201, "POST", PAYMENTS, { body: EUR }],
-      [409, "POST", PAYMENTS, { body: { ...EUR, amount: 2 }, idempotency_key: "a" }],
-      [409, "POST", `${V1}/api_keys`, { body: { name: "x" }, idempotency_key: "a" }],
-      [400, "POST", PAYMENTS, { body: {} }],
-      [404, "GET", `${PAYMENTS}/pay_${"0".repeat(26)}`],
-      [404, "POST", `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`],
-      [404, "GET", `${V1}/nothing`],
-      [402, "POST", `${V1}/transfers`, { body: { ...EUR, destination } }],
-      [403, "POST", PAYMENTS, { body: EUR, key: narrow }],
-      [403, "GET", `${V1}/balance`, { key: narrow }],
+    const kinds: Request[] = [
+      ...KINDS,
+      ["POST", PAYMENTS, { body: EUR, key: narrow }],
+      ["GET", `${V1}/balance`, { key: narrow }],
     ];
-    for (const [i, [status, method, path, options]] of cases.entries()) {
+    for (const [i, [method, path, options]] of kinds.entries()) {
       await service.setClock(START + 30_000_000 + i * 10_000);
       const response = await service.call(method, path, options ?? {});
-      assert.equal(response.status, status, response.text);
       const shown = `"default";r=${KEY_QUOTA - 1};t=2`;
-      assert.equal(left(response), shown, `${status} ${method} ${path}`);
+      assert.equal(left(response), shown, `${response.status} ${method} ${path}`);
       assert.equal(response.headers.get("RateLimit-Policy"), `"default";q=${KEY_QUOTA};w=2`);
     }
   });

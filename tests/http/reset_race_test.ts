@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
-import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { purgeAll } from "../support/database/purge.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
@@ -25,7 +25,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
   const resetting = service.call("POST", `${SANDBOX}/reset`);
   await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
   let is_over = false;
-  const working = work(service).finally(() => is_over = true);
+  const making = service.make({ outcome: "success" }).finally(() => is_over = true);
   const [neighbour] = await Promise.all([
     service.pay({}, { key: service.other.text }),
     new Promise((resolve) => setTimeout(resolve, 100)),
@@ -36,11 +36,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
   });
   await other`commit`;
   other.release();
-  const [refunded, reset, { made, refund, sent }] = await Promise.all([
-    refunding,
-    resetting,
-    working,
-  ]);
+  const [refunded, reset, made] = await Promise.all([refunding, resetting, making]);
   await t.step("earlier rows are gone, also those of the change in progress", async () => {
     assert.equal(refunded.status, 201, refunded.text);
     assert.equal(reset.status, 200, reset.text);
@@ -59,39 +55,15 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
     const path = `/api-v1-payments/v1/refunds/${refunded.body.id}`;
     assert.equal((await service.call("GET", path)).status, 404);
   });
-  await t.step("retention deletes the earlier rows", async () => {
-    const nothing = { events: 0, entries: 0 };
-    assert.notDeepEqual(await rowsOf(service, old.body.id), nothing);
+  await t.step("retention deletes the earlier rows, and the later payment stays", async () => {
     await purgeAll(service.sql, 2);
-    assert.deepEqual(await rowsOf(service, old.body.id), nothing);
-    const left = await service.sql`select from pay.environments where id = ${before}`;
+    const left = await service.sql`
+      select id from pay.environments where id = ${before}
+      union all select id from pay.payments where environment_id = ${before}
+      union all select id from pay.events where environment_id = ${before}`;
     assert.equal(left.length, 0);
-  });
-  await t.step("requests during the reset have all their rows", async () => {
-    const { id } = made.body;
-    assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).body.amount_refunded, 100);
-    const path = `/api-v1-payments/v1/refunds/${refund.body.id}`;
-    assert.equal((await service.call("GET", path)).status, 200);
-    assert.deepEqual(await rowsOf(service, id), { events: 5, entries: 4 });
-    const transfer = { events: 2, entries: 4 };
-    assert.deepEqual(await rowsOf(service, sent.body.id), transfer);
-    const replay = await service.call("POST", `${PAYMENTS}/${id}/refund`, {
-      body: { amount: 100 },
-      idempotency_key: "kept",
-    });
-    assert.equal(replay.text, refund.text);
-  });
-  await t.step("the balance is that of the new rows", async () => {
-    const { body } = await service.call("GET", "/api-v1-payments/v1/balance");
-    const shown = body.balances.map((
-      { account, amount_minor }: { account: string; amount_minor: number },
-    ) => [account, amount_minor]);
-    assert.deepEqual(shown, [
-      ["available", 350],
-      ["external", 50],
-      ["in_transit", 0],
-      ["processor", -400],
-    ]);
+    const path = `${PAYMENTS}/${made.body.id}`;
+    assert.equal((await service.call("GET", path)).text, made.text);
   });
 });
 
@@ -178,24 +150,4 @@ async function untilStillWaiting({ sql }: TestService, calls: string) {
   await untilWaiting(sql, { calls });
   await new Promise((resolve) => setTimeout(resolve, 100));
   await untilWaiting(sql, { calls });
-}
-
-/** Creates a payment, a refund of it and a transfer. */
-async function work(service: TestService) {
-  const made = await service.make({ amount_minor: 500, outcome: "success" });
-  const refund = await service.call("POST", `${PAYMENTS}/${made.body.id}/refund`, {
-    body: { amount: 100 },
-    idempotency_key: "kept",
-  });
-  const sent = await service.call("POST", "/api-v1-payments/v1/transfers", {
-    body: { amount: 50, currency: "EUR", destination: APPROVED.sepa },
-  });
-  return { made, refund, sent };
-}
-
-async function rowsOf(service: TestService, subject_id: string) {
-  const [row] = await service.sql`
-    select (select count(*)::int from pay.events where subject_id = ${subject_id}) as events,
-      (select count(*)::int from pay.ledger_entries where subject_id = ${subject_id}) as entries`;
-  return { ...row };
 }

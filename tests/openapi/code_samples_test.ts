@@ -44,24 +44,22 @@ interface SampleLanguage {
 const INSTALLED = Deno.env.get("CLIENT_GENERATORS");
 const CLIENT = new URL("../../packages/client/mod.ts", import.meta.url);
 
-/** Runs each line of its input, a program as JSON, and prints the printed value as JSON. */
-const PYTHON_LOOP = `
+/** Runs a program, its argument, and prints the printed value as JSON. */
+const PYTHON = `
 import json, sys
-for line in sys.stdin:
-    printed = []
-    exec(compile(json.loads(line), "sample.py", "exec"), {"print": printed.append})
-    sys.stdout.write(json.dumps(printed) + "\\n")
-    sys.stdout.flush()
+printed = []
+exec(compile(sys.argv[1], "sample.py", "exec"), {"print": printed.append})
+print(json.dumps(printed[0]))
 `;
 
 /** Every language of the samples. */
 const SAMPLE_LANGUAGES: readonly SampleLanguage[] = [
-  { label: "curl", program: "curl", open: runWithShell },
+  { label: "curl", program: "curl", open: runIn("sh", "-c") },
   { label: "TypeScript", program: null, open: runHere },
   {
     label: "Python",
     program: INSTALLED ? join(INSTALLED, "python/bin/python") : "python3 with requests",
-    open: runWithPython,
+    open: runIn(join(INSTALLED ?? "", "python/bin/python"), "-c", PYTHON),
   },
 ];
 
@@ -193,16 +191,17 @@ async function runs(program: string): Promise<boolean> {
   }
 }
 
-function runWithShell(env: Readonly<Record<string, string>>): SampleRunner {
-  return {
+/** Runs each sample in a process of its own. */
+function runIn(program: string, ...args: string[]): SampleLanguage["open"] {
+  return (env) => ({
     async run(source) {
-      const command = new Deno.Command("sh", { args: ["-c", source], env, stderr: "null" });
-      const { stdout } = await command.output();
-      const text = new TextDecoder().decode(stdout);
+      const command = new Deno.Command(program, { args: [...args, source], env, stderr: "null" });
+      const text = new TextDecoder().decode((await command.output()).stdout);
+      assert.ok(text !== "", `The sample has failed:\n${source}`);
       return text.startsWith("#") ? text : JSON.parse(text);
     },
     close: () => Promise.resolve(),
-  };
+  });
 }
 
 /** Imports each sample as a module with a console of its own, so that it can run in this process. */
@@ -232,45 +231,4 @@ function runHere(env: Readonly<Record<string, string>>): SampleRunner {
       return Promise.resolve();
     },
   };
-}
-
-function runWithPython(env: Readonly<Record<string, string>>): SampleRunner {
-  const python = join(INSTALLED!, "python/bin/python");
-  const child = new Deno.Command(python, {
-    args: ["-c", PYTHON_LOOP],
-    env,
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  const input = child.stdin.getWriter();
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream())
-    .getReader();
-  return {
-    async run(source) {
-      await input.write(new TextEncoder().encode(`${JSON.stringify(source)}\n`));
-      const { value, done } = await lines.read();
-      if (done) throw new Error(`The sample has failed:\n${source}`);
-      return JSON.parse(value)[0];
-    },
-    async close() {
-      await input.close().catch(() => {});
-      await child.status;
-      await lines.cancel();
-    },
-  };
-}
-
-/** Splits a stream of text into its lines. */
-class TextLineStream extends TransformStream<string, string> {
-  constructor() {
-    let rest = "";
-    super({
-      transform(chunk, controller) {
-        const lines = (rest + chunk).split("\n");
-        rest = lines.pop()!;
-        for (const line of lines) controller.enqueue(line);
-      },
-    });
-  }
 }

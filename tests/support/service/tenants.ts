@@ -35,170 +35,66 @@ export interface Tenants {
   lookAt(table: string, each: readonly Settings[], statement?: string): Promise<Sight[]>;
 }
 
-/** Values of columns that several of the seeds have. A table takes those of its own columns. */
-const COMMON = {
-  account_id: "pac_1",
-  amount_minor: 1,
-  api_key_id: "key_1",
-  connector: "stripe",
-  created_at: "2026-01-01",
-  currency: "EUR",
-  delivery_id: "whd_1",
-  endpoint_id: "whe_1",
-  expires_at: "2026-01-02",
-  key_id: "k1",
-  name: "a.xml",
-  op: "authorize",
-  operation_id: "pc_1",
-  owner_id: "tr_1",
-  payment_id: "pay_1",
-  request_id: "req_1",
-  sealed: "x",
-  sequence: 1,
-  sha256: "0".repeat(64),
-  stored_at: "2026-01-01",
-  subject_id: "pay_1",
-  updated_at: "2026-01-01",
+/** A value of each type, for columns that take no null. */
+const BY_TYPE: Record<string, unknown> = {
+  text: "x",
+  smallint: 1,
+  integer: 1,
+  bigint: 1,
+  boolean: false,
+  json: {},
+  jsonb: {},
+  date: "2026-01-01",
+  "timestamp with time zone": "2026-01-01",
+  ARRAY: "{}",
 };
 
-/** Rows for tables that requests leave empty, with COMMON. Columns without a value are null. */
+/** Values of columns that several of the seeds have, where a constraint asks for more than a type. */
+const COMMON: Record<string, unknown> = {
+  connector: "stripe",
+  currency: "EUR",
+  expires_at: "2026-01-02",
+  key_id: "k1",
+  op: "authorize",
+  owner_id: "tr_1",
+  payment_id: "pay_1",
+  sha256: "0".repeat(64),
+  subject_id: "pay_1",
+};
+
+/** Other values of rows for tables that requests leave empty. */
 const SEEDS: Record<string, Record<string, unknown>> = {
-  sandboxes: { id: `env_${"0".repeat(26)}`, account: "one", made_by: "key_1", name: null },
-  archives: { archived_until: "2026-01-01", last_sha256: "0".repeat(64), is_ended: false },
-  dispatcher_wakes: { woken_at: "2026-01-01" },
-  sandbox_settings: {
-    version: 1,
-    offset_ms: 0,
-    runs_after: false,
-    is_stopping: false,
-    counts: {},
-    fault_kinds: [],
-    requests: 0,
-    transcript_bytes: 0,
-  },
-  faults: {
-    id: "flt_1",
-    kind: "request",
-    fault: "rate_limited",
-    filter: {},
-    times: 1,
-    times_left: 1,
-  },
-  transcript_lines: { n: 1, line: "{}" },
-  erasures: {
-    person: "\\x" + "00".repeat(32),
-    after_id: "",
-    until_id: "",
-    is_done: true,
-    erased_at: "2026-01-01",
-  },
-  sandbox_storage: { day: "2026-01-01", account: "account", bytes: 1 },
+  sandboxes: { id: `env_${"0".repeat(26)}`, name: null },
+  archives: { last_sha256: "0".repeat(64) },
+  sandbox_settings: { requests: 0, transcript_bytes: 0 },
+  faults: { kind: "request", fault: "rate_limited" },
+  erasures: { person: "\\x" + "00".repeat(32), is_done: true },
   instruments: {
-    id: "ins_1",
-    status: "active",
-    method_kind: "sepa",
-    usage: "off_session",
-    is_kept: true,
-    mandate_id: "M-1",
-    signed_at: "2026-01-01",
-    touched_at: "2026-01-01",
+    ...{ status: "active", method_kind: "sepa", usage: "off_session", is_kept: true },
+    ...{ mandate_id: "M-1", signed_at: "2026-01-01" },
   },
-  attempt_log: {
-    slot: 1,
-    attempt: 1,
-    url: "https://example.com/",
-    headers: "{}",
-    response_truncated: false,
-  },
+  attempt_log: { url: "https://example.com/" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
-  invariant_breaches: { invariant: "invariant_refunds", detail: "", found_at: "2026-01-01" },
+  invariant_breaches: { invariant: "invariant_refunds" },
   webhook_endpoints: {
-    id: "whe_1",
-    slot: 0,
-    delivery: "url",
-    url: "https://example.com/",
-    inbox_position: 0,
-    inbox_acknowledged: 0,
-    events: ["*"],
-    status: "enabled",
-    secrets: [],
-    revision: 1,
-    body: "{}",
+    ...{ delivery: "url", url: "https://example.com/", events: ["*"], status: "enabled" },
+    ...{ inbox_position: 0, inbox_acknowledged: 0, secrets: [], body: "{}" },
   },
-  rate_counters: {
-    account: "account",
-    livemode: false,
-    stripe: 0,
-    window_number: 1,
-    current_count: 1,
-    previous_count: 0,
-    stored_bytes: 0,
-  },
-  transfers: { id: "tr_1", status: "pending", body: "{}" },
-  disputes: { id: "dp_1", status: "needs_response", body: "{}" },
+  transfers: { status: "pending", body: "{}" },
+  disputes: { status: "needs_response", body: "{}" },
   provider_accounts: {
-    id: "pac_1",
-    settings: {},
     secret_name: "PROVIDER_STRIPE_SECRET",
     notification_secret_names: ["PROVIDER_STRIPE_NOTIFICATIONS"],
     status: "enabled",
-    ignored_notifications: 0,
   },
   provider_methods: { method_kind: "card", currency: "*" },
-  provider_operations: {
-    id: "pc_1",
-    request: {},
-    state: "pending",
-    attempts: 1,
-    next_attempt_at: "2026-01-01",
-    may_repeat: true,
-    needs_operator: false,
-    decline_is_error: true,
-  },
-  provider_events: {
-    reference: "pi_1:succeeded",
-    state: "succeeded",
-    happened_at: "2026-01-01",
-    received_at: "2026-01-01",
-    body: {},
-    booked_minor: 0,
-  },
-  requests: {
-    id: "req_1",
-    method: "GET",
-    path: "/",
-    status: 200,
-    is_replay: false,
-    duration_us: 1,
-    source: "program",
-  },
-  provider_cursors: {},
-  xpub_counters: { next_index: 1 },
-  signer_nonces: { chain_id: 1, next_nonce: 1 },
-  chain_payouts: { destination: "0x1", tx_hashes: "{}" },
-  bank_files: { imported_at: "2026-01-01" },
-  bank_entries: { seen_in: 0, id: "e1", booked_on: "2026-01-01" },
-  bank_details: {},
-  bank_exports: {
-    id: "bf_1",
-    kind: "sepa_transfers",
-    payments: 1,
-    sum_minor: 1,
-    is_opt_out: false,
-  },
-  bank_orders: { state: "waiting", changed_at: "2026-01-01" },
-  deposit_addresses: { xpub_index: 0 },
-  provider_totals: { day: "2026-01-01", provider_minor: 1, read_at: "2026-01-02" },
-  webhook_deliveries: {
-    id: "whd_1",
-    event_id: "evt_1",
-    event_type: "ping",
-    status: "delivered",
-    attempt_count: 1,
-    expired_leases: 0,
-    attempts: [],
-  },
-  inbox_entries: { position: 1 },
+  provider_operations: { state: "pending", next_attempt_at: "2026-01-01", may_repeat: true },
+  provider_events: { reference: "pi_1:succeeded", state: "succeeded", booked_minor: 0 },
+  requests: { method: "GET", path: "/", status: 200, source: "program" },
+  bank_details: { sealed: "x" },
+  bank_exports: { kind: "sepa_transfers", sealed: "x" },
+  bank_orders: { state: "waiting" },
+  webhook_deliveries: { event_type: "ping", status: "delivered", attempts: [] },
 };
 
 /** Starts the product and fills three environments. */
@@ -307,17 +203,23 @@ export async function sampleRow(
     `select to_json(t) as row from pay.${table} t where ${environmentColumn(table)} = $1 or $2`,
     [environment_id, OPERATORS_TABLES.has(table)],
   );
-  if (!found) throw new Error(`pay.${table} has no row: make one, or add it to SEEDS`);
+  if (!found) throw new Error(`pay.${table} has no row`);
   return found.row;
 }
 
-/** Inserts the seed of a table, and copies the first sandbox's rows to environments without one. */
+/** Inserts a row into an empty table, and copies the first sandbox's rows to environments without one. */
 async function fill(sql: postgres.Sql, table: string, environments: Record<Tenant, string>) {
   const column = environmentColumn(table);
   const own = environments.own;
-  const seed = SEEDS[table];
   await sql.begin(async (transaction) => {
-    if (seed) await insertRow(transaction, table, { ...COMMON, [column]: own, ...seed });
+    const [found] = await transaction.unsafe(
+      `select from pay.${table} where ${column} = $1 or $2 limit 1`,
+      [own, OPERATORS_TABLES.has(table)],
+    );
+    if (!found) {
+      const values = await valuesOf(transaction, table);
+      await insertRow(transaction, table, { ...values, [column]: own, ...SEEDS[table] });
+    }
     if (OPERATORS_TABLES.has(table)) return;
     for (const environment of [environments.other, environments.live]) {
       const rows = await transaction.unsafe(
@@ -329,6 +231,17 @@ async function fill(sql: postgres.Sql, table: string, environments: Record<Tenan
       await insertRows(transaction, table, copies);
     }
   });
+}
+
+/** Values of the columns of a table that take no null, and of those in COMMON. */
+async function valuesOf(sql: postgres.TransactionSql, table: string) {
+  const columns = await sql<{ name: string; type: string; is_nullable: string }[]>`
+    select column_name as name, data_type as type, is_nullable
+    from information_schema.columns where table_schema = 'pay' and table_name = ${table}`;
+  return Object.fromEntries(
+    columns.filter(({ name, is_nullable }) => name in COMMON || is_nullable === "NO")
+      .map(({ name, type }) => [name, COMMON[name] ?? BY_TYPE[type]]),
+  );
 }
 
 /** Inserts a row that is given as an object with the table's columns. */
