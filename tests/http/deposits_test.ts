@@ -103,14 +103,6 @@ serviceCase("a payment that the payer sends", async (t, service) => {
       assert.deepEqual(booked.sort(), ledger);
     });
   }
-  await t.step("an advance that is not allowed names what is, and a wrong amount", async () => {
-    const { id } = await create(service, BY_BANK);
-    const refused = await move(service, id, "declined");
-    assertRefused(refused, 409, "invalid_state");
-    assert.deepEqual(refused.body.error.allowed, ["completed", "failed", "cancelled"]);
-    const wrong = await move(service, id, "failed", 1000);
-    assertRefused(wrong, 400, "invalid_parameter", "amount_received");
-  });
   await t.step("a payment to an address ends by itself after an hour", async () => {
     const [part, none] = [await create(service, BY_CHAIN), await create(service, BY_CHAIN)];
     await move(service, part.id, "processing", 1);

@@ -247,7 +247,7 @@ serviceCase("a dispute without evidence is lost after 7 days", async (_, service
   await assertSilent(service.sql);
 });
 
-serviceCase("GET /v1/disputes pages and filters", async (t, service) => {
+serviceCase("GET /v1/disputes filters", async (t, service) => {
   const made: string[] = [];
   for (let i = 0; i < 5; i++) made.unshift((await disputed(service)).dispute.id);
   await send(service, made[0]!, WINNING);
@@ -256,24 +256,18 @@ serviceCase("GET /v1/disputes pages and filters", async (t, service) => {
     const { status, body } = await service.call("GET", `${DISPUTES}?${query}`);
     assert.equal(status, 200);
     assert.equal(body.url, "/v1/disputes");
-    return { ids: body.data.map(({ id }: { id: string }) => id), body };
+    return body.data.map(({ id }: { id: string }) => id);
   };
-  await t.step("by page", async () => {
-    const first = await idsOf("limit=2");
-    assert.deepEqual(first.ids, made.slice(0, 2));
-    const second = await idsOf(`limit=2&starting_after=${first.body.next_cursor}`);
-    assert.deepEqual(second.ids, made.slice(2, 4));
-  });
   await t.step("by status", async () => {
-    assert.deepEqual((await idsOf("status=won")).ids, [made[0], made[2]]);
-    assert.deepEqual((await idsOf("status=lost")).ids, []);
-    assert.deepEqual((await idsOf("status=needs_response")).ids, [made[1], made[3], made[4]]);
+    assert.deepEqual(await idsOf("status=won"), [made[0], made[2]]);
+    assert.deepEqual(await idsOf("status=lost"), []);
+    assert.deepEqual(await idsOf("status=needs_response"), [made[1], made[3], made[4]]);
   });
   await t.step("by payment and status", async () => {
     const { body } = await service.call("GET", `${DISPUTES}/${made[0]}`);
     const { payment_id } = body;
-    assert.deepEqual((await idsOf(`payment_id=${payment_id}`)).ids, [made[0]]);
-    assert.deepEqual((await idsOf(`payment_id=${payment_id}&status=lost`)).ids, []);
+    assert.deepEqual(await idsOf(`payment_id=${payment_id}`), [made[0]]);
+    assert.deepEqual(await idsOf(`payment_id=${payment_id}&status=lost`), []);
   });
   await t.step("refuses an unknown status and cursor", async () => {
     const unknown = await service.call("GET", `${DISPUTES}?status=open`);
@@ -283,7 +277,7 @@ serviceCase("GET /v1/disputes pages and filters", async (t, service) => {
   });
   await t.step("a reset removes them", async () => {
     await service.call("POST", `${SANDBOX}/reset`);
-    assert.deepEqual((await idsOf("")).ids, []);
+    assert.deepEqual(await idsOf(""), []);
     assertRefused(await service.call("GET", `${DISPUTES}/${made[0]}`), 404, "not_found");
   });
 });

@@ -258,19 +258,6 @@ serviceCase("GET /v1/refunds, one and in lists", async (t, service) => {
       `{"object":"list","url":"${url}","data":[${made}],"has_more":false,"next_cursor":null}`,
     );
   });
-  for (const path of [REFUNDS, `${PAYMENTS}/${payment.id}/refunds`]) {
-    await t.step(`${path.replace(payment.id, "{id}")} pages by cursor`, async () => {
-      const first = await all(`${path}?limit=2`);
-      assert.deepEqual([first.body.data.length, first.body.has_more], [2, true]);
-      assert.equal(first.body.next_cursor, first.body.data[1].id);
-      const next = await all(`${path}?limit=2&starting_after=${first.body.next_cursor}`);
-      assert.deepEqual(next.body.data[0], JSON.parse(made[2]!));
-      assert.equal(next.body.next_cursor, null);
-      const unknown = `re_${"0".repeat(26)}`;
-      const refused = await all(`${path}?starting_after=${unknown}`);
-      assertRefused(refused, 400, "invalid_parameter", "starting_after");
-    });
-  }
   await t.step("GET /v1/refunds?status= lists the refunds in one status", async () => {
     const waiting = await paymentIn(service, "completed", { settlement: "manual" });
     const { body: pending } = await refund(service, waiting.id, { amount: 5 });

