@@ -67,14 +67,6 @@ const MOVES: Move[] = [
     refused: ["processing", "completed declined failed"],
   },
   {
-    name: "POST /v1/payments/{id}/cancel of an authorization",
-    address: (id) => `${PAYMENTS}/${id}/cancel`,
-    body: {},
-    from: "authorized",
-    members: { status: "cancelled", cancelled_at: MOVED, capture_before: null },
-    refused: ["completed", FROM_COMPLETED],
-  },
-  {
     name: "POST /v1/payments/{id}/refund of the rest",
     address: (id) => `${PAYMENTS}/${id}/refund`,
     from: "partially_refunded",
