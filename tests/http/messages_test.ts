@@ -130,9 +130,9 @@ function render(sections: [title: string, lines: Line[]][]): string {
     "# Messages of errors",
     "",
     "This page lists wrong requests, and below each the message of its error. Each field of each",
-    "operation is wrong once, but not missing and not null: those messages have the same words. A",
-    "message with the same words for several fields is shown for the first. Other mistakes follow.",
-    "`messages_test.ts` writes and checks the page.",
+    "operation is wrong once, but not missing and not null: those messages have the same words. Fields",
+    "whose messages have the same words are together, with the message of the first. Other mistakes",
+    "follow. `messages_test.ts` writes and checks the page.",
     ...sections.flatMap(([title, lines]) => [
       "",
       `## ${title}`,
