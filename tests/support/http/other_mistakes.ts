@@ -120,7 +120,6 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
   ]],
   ["Instruments", [
     paying({ card: { ...APPROVED_CARD, number: "4111 1111 1111 1111" } }),
-    paying(card("4000000000000069")),
     paying(card({ exp_year: 2020 })),
     paying(card({ cvc: "1234" })),
     [
@@ -197,7 +196,6 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     }],
   ]],
   ["Bodies", [
-    creating('{"amount": 1999, "currency": "EUR",}'),
     creating('{"amount": 1999 "currency": "EUR"}'),
     creating("{'amount': 1999}"),
     creating('{"amount": 1999'),
@@ -247,13 +245,11 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     asking("POST", `${SANDBOX}/v1/payments/`),
     asking("GET", `${SANDBOX}/refunds`),
     asking("DELETE", PAYMENTS),
-    asking("GET", `${PAYMENTS}/${UNKNOWN}`),
     asking("GET", `${PAYMENTS}/1001`),
     asking("GET", `/api-v1-payments/v1/events/${UNKNOWN}`),
     asking("POST", `${PAYMENTS}/pay_1/refund`),
   ]],
   ["Keys", [
-    authorizing("no Authorization header"),
     authorizing("Authorization: Basic …", "Basic c2tfdGVzdDo="),
     authorizing("Authorization: Bearer sk_test_1", "Bearer sk_test_1"),
     authorizing("Authorization: Bearer (an unknown key)", `Bearer ${generateApiKey("test")}`),
