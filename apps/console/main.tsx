@@ -4,8 +4,10 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { watchChanges } from "./data/changes.ts";
 import { shareKey, storeSessions } from "./data/stored_session.ts";
 
 storeSessions();
 shareKey();
+watchChanges();
 render(<App />, document.querySelector("#console")!);

@@ -1,10 +1,10 @@
 /**
  * Forms of the console: an error appears at its field, which keeps its input, and fields that only
- * some users need, such as metadata, are sent. And the reads of a page: how often, and after a 429.
+ * some users need, such as metadata, are sent.
  */
 
 import assert from "node:assert/strict";
-import { consoleCase, moveClock, pasteKey } from "../support/console/console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
 
 /** The input of a field, and the error that must appear at it. */
 const FIELD_FAULTS: [instrument: string, label: string, typed: string, fault: RegExp][] = [
@@ -168,56 +168,5 @@ consoleCase("the rarer fields of operations", async (step, { enter, make, send }
     const to = new Date(Date.now() + 86_400_000).toISOString();
     await submit({ Time: to }, "Set the clock", /^The clock shows/);
     assert.equal((await send("GET", "/api-v1-sandbox/clock")).now, to);
-  });
-});
-
-consoleCase("polling stops in a hidden tab and follows Retry-After", async (step, place) => {
-  const { page, requests, see } = await place.open("#/payments");
-  await page.clock.install();
-  await pasteKey(page, place.start.test_key);
-  await see("No payments yet");
-  const hide = (hidden: boolean) =>
-    page.evaluate((hidden) => {
-      // deno-lint-ignore no-explicit-any
-      const { document, Event } = globalThis as any;
-      Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, hidden);
-
-  await step("a list sends a request every two seconds", async () => {
-    const lists = () => requests.filter((url) => url.includes("/payments?")).length;
-    const before = lists();
-    await page.waitForTimeout(4_500);
-    const made = lists() - before;
-    assert.ok(made >= 1 && made <= 3, `${made} requests in 4.5 s`);
-  });
-  await step("a hidden tab sends none, and one at once when it is visible again", async () => {
-    await hide(true);
-    await page.waitForTimeout(300);
-    const before = requests.length;
-    await moveClock(page, 60_000);
-    assert.equal(requests.length - before, 0);
-    const next = page.waitForRequest(() => true, { timeout: 1_000 });
-    await hide(false);
-    await next;
-  });
-  await step("after a 429 it waits for the Retry-After", async () => {
-    let limited = 0;
-    const error = {
-      type: "rate_limit",
-      code: "rate_limited",
-      message: "Too many",
-      request_id: "r",
-    };
-    await page.route("**/v1/payments?*", (route) => {
-      limited++;
-      return route.fulfill({ status: 429, headers: { "Retry-After": "60" }, json: { error } });
-    });
-    await see("rate_limited");
-    await moveClock(page, 50_000);
-    assert.equal(limited, 1);
-    await page.unroute("**/v1/payments?*");
-    await moveClock(page, 12_000);
-    await page.getByText("rate_limited").waitFor({ state: "detached" });
   });
 });

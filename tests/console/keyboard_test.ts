@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
-import { consoleCase } from "../support/console/console_case.ts";
+import { consoleCase, withoutChanges } from "../support/console/console_case.ts";
 
 /** More than the number of elements on any page. */
 const MAX_TABS = 60;
@@ -207,6 +207,7 @@ consoleCase("no read erases what the user types", async (step, { enter, make }) 
   const on = await enter();
   const { page, button, see, press, hash } = on;
   await page.clock.install();
+  await withoutChanges(page);
   const go = async (place: string) => {
     await on.fresh(place);
     await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor({ state: "detached" });

@@ -1,11 +1,12 @@
 /**
- * Keeps visible data current. It reads the data every two seconds, less often while the API fails
- * or asks to wait, and not at all while the tab is hidden.
+ * Keeps visible data current. It reads the data again when something in the sandbox has changed,
+ * and later while the API fails or asks to wait. A hidden tab reads nothing.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type Page } from "../../../packages/client/mod.ts";
 import { type Call, perform, readPages, readQuietly, revision } from "./calls.ts";
+import { MAX_PAUSE_MS, moves, PAUSE_MS } from "./changes.ts";
 
 /** The data of the last successful read, and the error of the last read. */
 export interface Live<T> {
@@ -19,16 +20,11 @@ export interface Live<T> {
   is_stale: boolean;
 }
 
-/** Milliseconds between two reads. A key can make 100 requests a second. */
-const INTERVAL_MS = 2_000;
-/** Maximum delay between two failed reads, unless the API asks for a longer one. */
-const MAX_INTERVAL_MS = 15_000;
-
 /**
- * Repeats a call while the component is shown, and returns its newest response.
+ * Repeats a call after changes while the component is shown, and returns its newest response.
  * @param call the call, or null for none
  * @param options.logged whether the first call is logged, because the user has caused it
- * @param options.every_ms milliseconds between two reads
+ * @param options.every_ms milliseconds between the beginnings of two reads, at least
  */
 export function useLive<T>(
   call: Call<T> | null,
@@ -38,7 +34,7 @@ export function useLive<T>(
   const key = JSON.stringify(call);
   return usePolled(
     key,
-    options.every_ms ?? INTERVAL_MS,
+    options.every_ms ?? PAUSE_MS,
     call && (() => {
       const is_requested = options.logged === true && logged_key.current !== key;
       logged_key.current = key;
@@ -48,7 +44,7 @@ export function useLive<T>(
 }
 
 /**
- * Repeats a read of the data of a key while the component is shown.
+ * Repeats a read of the data of a key after changes, while the component is shown.
  * @param read learns by `isStopped` that nobody needs its result any more
  */
 function usePolled<T>(
@@ -66,36 +62,51 @@ function usePolled<T>(
   useEffect(() => {
     if (read === null) return;
     let stopped = false;
+    let is_reading = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let wait_ms = every_ms;
+    /** The change after which the last successful read began. */
+    let seen = -1;
+    let failed_ms = every_ms;
+    let next_ms = 0;
 
     const poll = async () => {
       timer = undefined;
-      // `wake` starts the next read when the tab is visible again.
+      // `schedule` starts the next read when the tab is visible again.
       if (document.hidden) return;
+      is_reading = true;
+      const move = moves.peek();
+      next_ms = performance.now() + every_ms;
       try {
         const data = await read(() => stopped);
         if (stopped) return;
-        wait_ms = every_ms;
+        seen = move;
+        failed_ms = every_ms;
         setState({ key, data, error: null });
       } catch (error) {
         if (stopped) return;
+        seen = -1;
         const requested_ms = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0;
-        wait_ms = Math.max(requested_ms, every_ms, Math.min(wait_ms * 2, MAX_INTERVAL_MS));
+        failed_ms = Math.max(requested_ms, every_ms, Math.min(failed_ms * 2, MAX_PAUSE_MS));
+        next_ms = performance.now() + failed_ms;
         setState((last) => ({ key, data: last.key === key ? last.data : null, error }));
       }
-      timer = setTimeout(poll, wait_ms);
+      is_reading = false;
+      schedule();
     };
-    const wake = () => {
-      if (!document.hidden && timer === undefined) poll();
+    const schedule = () => {
+      if (is_reading || timer !== undefined || seen === moves.peek()) return;
+      if (document.hidden) return;
+      timer = setTimeout(poll, Math.max(0, next_ms - performance.now()));
     };
 
-    document.addEventListener("visibilitychange", wake);
+    document.addEventListener("visibilitychange", schedule);
     poll();
+    const unsubscribe = moves.subscribe(schedule);
     return () => {
       stopped = true;
       clearTimeout(timer);
-      document.removeEventListener("visibilitychange", wake);
+      document.removeEventListener("visibilitychange", schedule);
+      unsubscribe();
     };
   }, [key, turn]);
 
@@ -113,14 +124,14 @@ interface Newest<T> {
   is_cut: boolean;
 }
 
-/** Milliseconds between two reads of several pages. */
+/** Milliseconds between two reads of several pages, at least. */
 const NEWEST_INTERVAL_MS = 15_000;
 /** Most pages of a read. */
 const NEWEST_PAGES = 5;
 
 /**
- * Reads the newest items of a list, several pages of it, and again after each change of the user
- * and every 15 seconds. Returns null before the first read. Until the next read succeeds, another
+ * Reads the newest items of a list, several pages of it, and again after changes, every 15 seconds
+ * at most. Returns null before the first read. Until the next read succeeds, another
  * call has the last items: the charts of a next bar stay.
  */
 export function useNewest<T>(call: Call<Page<T>>): Newest<T> | null {

@@ -2,11 +2,11 @@
 
 import { useState } from "preact/hooks";
 import { call } from "../data/calls.ts";
+import { useClock } from "../data/clock.ts";
 import { AdvanceEffect, textOfAdvance } from "./due_card.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { useDraft } from "../data/draft.ts";
 import { SelectField, TextField } from "./fields.tsx";
-import { useLive } from "../data/live.ts";
 import { EXAMPLE_TIME, parseTime, TIME_ZONE, timeOf } from "../data/times.ts";
 
 /** Seconds and names of the advances that the dialog offers. */
@@ -23,7 +23,7 @@ const ADVANCES = [
 
 /** Shows the time of the sandbox. A button opens the dialog. */
 export function ClockButton() {
-  const { data: clock } = useLive(call("sandbox", "clock"));
+  const clock = useClock();
   const [open, setOpen] = useState(false);
   if (clock === null) return null;
   const { now, mode, target } = clock;

@@ -92,6 +92,12 @@ export async function moveClock(page: Page, by_ms: number): Promise<void> {
   await page.waitForTimeout(RECORD_MS);
 }
 
+/** Lets a page read every two seconds, as at a service without reads of changes. */
+export async function withoutChanges(page: Page): Promise<void> {
+  const error = { type: "not_found", code: "not_found", message: "Unknown", request_id: "r" };
+  await page.route("**/changes?*", (route) => route.fulfill({ status: 404, json: { error } }));
+}
+
 /** Saves a picture of the page in `console/` of CI_ARTIFACTS, by default of `artifacts/`. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   const folder = Deno.env.get("CI_ARTIFACTS") || join(PROJECT_DIR, "artifacts");
