@@ -17,6 +17,8 @@ export interface Page<T> {
   has_more: boolean;
   /** The `starting_after` of the next page. It can differ from the id of the last item. */
   next_cursor: string | null;
+  /** Of a request with `include: "total"`: how many items the list has; null if not cheap. */
+  total?: { count: number; is_exact: boolean } | null;
 }
 
 /** Maximum of items of a page (contract §5). */

@@ -1,6 +1,6 @@
 /** Payments and their refunds (contract §2 and §3). */
 
-import { type List, listOf } from "./list.ts";
+import { type List, listOf, type Page } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
@@ -12,10 +12,14 @@ import type {
   ListPaymentsParams,
   ListRefundsParams,
   Payment,
+  PaymentTotal,
+  PaymentTotalsParams,
   Refund,
 } from "./resources.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
+/** The fields of totals that are added up. */
+const SUMS = ["count", "amount_minor", "amount_captured", "amount_refunded"] as const;
 const REFUNDS = "/api-v1-payments/v1/refunds";
 
 /** Operations on payments. A failed one throws a `PaymentsError`. */
@@ -42,6 +46,29 @@ export class Payments {
   /** Lists payments, newest first. */
   list(params?: ListPaymentsParams, options?: ReadOptions): List<Payment> {
     return listOf(this.#transport, [PAYMENTS], params, options);
+  }
+
+  /**
+   * Returns counts and sums of payments by status and currency, and by span of time with `span`,
+   * the newest span first. Sends a request for each 20 000 payments. Sums over 2^53 are rounded.
+   */
+  async totals(params?: PaymentTotalsParams, options?: ReadOptions): Promise<Page<PaymentTotal>> {
+    const totals = new Map<string, PaymentTotal>();
+    for (let starting_after = params?.starting_after;;) {
+      const page = await this.#transport.send<Page<PaymentTotal>>({
+        method: "GET",
+        path: [`${PAYMENTS}/totals`],
+        query: { ...params, starting_after },
+      }, options);
+      for (const total of page.data) {
+        const key = `${total.from} ${total.status} ${total.currency}`;
+        const sum = totals.get(key);
+        if (!sum) totals.set(key, total);
+        else for (const field of SUMS) sum[field] += total[field];
+      }
+      if (page.next_cursor === null) return { ...page, data: [...totals.values()] };
+      starting_after = page.next_cursor;
+    }
   }
 
   /** Captures an `authorized` payment once, the whole amount or less. The rest is released. */

@@ -18,6 +18,8 @@ import type {
   CreateFaultInput,
   CreatePaymentInput,
   DeletedFault,
+  Due,
+  DueParams,
   Fault,
   ListParams,
   ListRequestsParams,
@@ -138,6 +140,12 @@ export class Sandbox {
   /** Retrieves the clock of the sandbox. */
   clock(options?: ReadOptions): Promise<Clock> {
     return this.#transport.send({ method: "GET", path: [`${SANDBOX}/clock`] }, options);
+  }
+
+  /** Lists what the clock brings next: the number and the first time of each kind. */
+  due(params?: DueParams, options?: ReadOptions): Promise<Due> {
+    const path = [`${SANDBOX}/clock/due`];
+    return this.#transport.send({ method: "GET", path, query: params }, options);
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import type * as z from "zod";
 import { idFloor } from "../core/ids.ts";
+import { MAX_COUNTED } from "../schema/limits.ts";
 import { listOf } from "../schema/list.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
@@ -9,8 +10,10 @@ import { type Route, route, type RouteDefinition, type RouteInput } from "./rout
 
 /** The query parameters of every list. */
 interface PageQuery {
-  limit: number;
+  /** Absent: a page has as many items as the database returns. */
+  limit?: number;
   starting_after?: string | undefined;
+  include?: "total" | undefined;
 }
 
 type Filters = Record<string, string | undefined>;
@@ -38,7 +41,7 @@ export function listRoute<Query extends PageQuery>(
     method: "GET",
     response: listOf(named.response),
     run(call) {
-      const { limit: _, starting_after: __, ...own } = call.query;
+      const { limit: _, starting_after: __, include: ___, ...own } = call.query;
       const found = filters ? filters(own) : own as Filters;
       return responsePage(call, named.paths[0], { kind, filters: found });
     },
@@ -51,7 +54,7 @@ export async function responsePage(
   url: string,
   { filters, ...request }: Requested,
 ): Promise<StoredResponse> {
-  const { limit, starting_after } = call.query;
+  const { limit = 1, starting_after, include } = call.query;
   const page = await call.deps.store.list(call.request.access, {
     ...request,
     filters: Object.fromEntries(
@@ -61,12 +64,19 @@ export async function responsePage(
     ),
     limit,
     starting_after: starting_after ?? null,
+    counts: include === "total",
   });
-  const { data, has_more, next_cursor } = page;
+  const { data, has_more, next_cursor, total } = page;
+  const count = total === null ? null : Math.min(total, MAX_COUNTED);
   return {
     status: 200,
     body: `{"object":"list","url":${JSON.stringify(url)},"data":[${data}],` +
-      `"has_more":${has_more},"next_cursor":${JSON.stringify(next_cursor)}}`,
+      `"has_more":${has_more},"next_cursor":${JSON.stringify(next_cursor)}` +
+      (include === "total"
+        ? `,"total":${
+          JSON.stringify(count === null ? null : { count, is_exact: count === total })
+        }}`
+        : "}"),
   };
 }
 

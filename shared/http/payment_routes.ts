@@ -4,7 +4,7 @@ import { DECLINE_CODES } from "../core/errors.ts";
 import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
-import { ListPaymentsQuery } from "../schema/list.ts";
+import { ListPaymentsQuery, PaymentTotal, PaymentTotalsQuery } from "../schema/list.ts";
 import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
 import { createPayment } from "./create_payment.ts";
 import { createdBetween, listRoute } from "./page.ts";
@@ -41,6 +41,26 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     filters: ({ created_after, created_before, ...others }) => ({
       ...others,
       ...createdBetween("pay_", created_after, created_before),
+    }),
+  }),
+  listRoute({
+    ...payment_paths,
+    id: "listPaymentTotals",
+    summary: "List totals of payments",
+    description:
+      "Counts and sums of payments by status and currency, and by span of time with `span`. A page " +
+      "reads up to 20 000 payments: while `has_more` is true, read the next page, and add up items " +
+      "that have the same `from`, `status` and `currency`. Sums are exact JSON integers and can " +
+      "exceed 2^53.",
+    paths: ["/v1/payments/totals"],
+    scope: "payments:read",
+    response: PaymentTotal,
+    query: PaymentTotalsQuery,
+    kind: "payment_totals",
+    filters: ({ from, to, span, ...others }) => ({
+      ...others,
+      ...createdBetween("pay_", from === undefined ? from : from - 1, to),
+      ...(span !== undefined && { from_ms: String(from), bucket_s: String(span) }),
     }),
   }),
   readOne({

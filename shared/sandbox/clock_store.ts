@@ -33,6 +33,8 @@ interface ClockStep {
 }
 
 const READ = `select * from pay.read_clock(p_request => $1::text)`;
+const READ_DUE = `select * from pay.read_due(
+  p_request => $1::text, p_until => $2::text, p_sends => $3::text::boolean)`;
 const SET = `select * from pay.set_clock(p_request => $1::text, p_command => $2::text)`;
 const STEP = `select * from pay.step_clock(
   p_environment_id => $1::text, p_response => $2::text, p_sends => $3::text::boolean)`;
@@ -60,6 +62,21 @@ export class ClockStore {
   /** Returns the clock as JSON text. */
   async read(access: Access): Promise<string> {
     const row = await this.#calls.ask(access, READ, [requestParameter(access)]);
+    return row.body!;
+  }
+
+  /**
+   * Returns what the clock brings next as JSON text.
+   * @param until_ms a time of the sandbox; undefined: without an end
+   * @param sends whether this service sends webhooks
+   */
+  async due(access: Access, until_ms: number | undefined, sends: boolean): Promise<string> {
+    const until = until_ms === undefined ? null : formatTime(until_ms);
+    const row = await this.#calls.ask(access, READ_DUE, [
+      requestParameter(access),
+      until,
+      String(sends),
+    ]);
     return row.body!;
   }
 

@@ -24,6 +24,8 @@ const LOOK_AGAIN_MS = 50;
 export interface SandboxClock {
   /** Returns the clock as JSON text. */
   read(request: ServiceRequest): Promise<string>;
+  /** Returns what the clock brings until a time of the sandbox as JSON text. */
+  due(request: ServiceRequest, until_ms: number | undefined): Promise<string>;
   set(request: ServiceRequest, command: SetClockBody): Promise<Reply>;
 }
 
@@ -42,6 +44,8 @@ export function createSandboxClock(
 ): SandboxClock {
   return {
     read: ({ access }) => store.read(access),
+
+    due: ({ access }, until_ms) => store.due(access, until_ms, sends),
 
     async set({ access, context, idempotency }, command) {
       requireOne(command);

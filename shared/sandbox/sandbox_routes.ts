@@ -5,7 +5,7 @@
 
 import { createPayment } from "../http/create_payment.ts";
 import { Changes, ReadChangesQuery } from "../schema/changes.ts";
-import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
+import { Clock, ClockAdvance, Due, DueQuery, SetClockBody } from "../schema/clock.ts";
 import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
@@ -135,6 +135,22 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     run: async ({ deps, request }) => ({
       status: 200,
       body: await deps.sandbox.clock.read(request),
+    }),
+  }),
+  sandboxRoute({
+    ...SANDBOX_ROUTE,
+    id: "listDue",
+    summary: "List what is due next",
+    description:
+      "What happens by itself when the clock gets there: how many of each kind wait, and when the " +
+      "first is due. What follows from it, such as a retry after a failed delivery, is not in it.",
+    method: "GET",
+    paths: ["/clock/due", "/v1/clock/due"],
+    query: DueQuery,
+    response: Due,
+    run: async ({ deps, request, query }) => ({
+      status: 200,
+      body: await deps.sandbox.clock.due(request, query.until),
     }),
   }),
   sandboxRoute({

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { SCOPES } from "../core/vocabulary.ts";
-import { cursor, Limit } from "./list.ts";
+import { page } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant, Time } from "./values.ts";
@@ -75,6 +75,5 @@ export type ApiKey = z.infer<typeof ApiKey>;
 
 /** The query of `GET /v1/api_keys`. */
 export const ListApiKeysQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("key_"),
+  ...page("key_"),
 });

@@ -42,6 +42,55 @@ export const Clock = z.object(CLOCK).describe("The clock of a sandbox");
 
 const Count = z.int().min(0);
 
+/** The query of `GET /clock/due`. */
+export const DueQuery = z.object({
+  until: Time.optional().describe("Only what is due until this RFC 3339 time of the sandbox"),
+});
+
+/** What happens by itself when the clock reaches its time (`pay_internal.due_kind`). */
+const DueKind = z.enum([
+  "payment_result",
+  "payment_end",
+  "authentication_end",
+  "authorization_end",
+  "payment_return",
+  "refund_result",
+  "transfer_result",
+  "dispute_loss",
+  "dispute_result",
+  "delivery",
+  "instrument_end",
+]).describe(
+  "`payment_result`: the provider replies late, or a collection is due. `payment_end`, " +
+    "`authentication_end`: the payer's time to pay or to authenticate ends. `authorization_end`: an authorization ends. " +
+    "`payment_return`: the bank of a payer takes a payment back. `refund_result` and " +
+    "`transfer_result`: the provider replies late. `dispute_loss`: a dispute is lost without " +
+    "evidence. `dispute_result`: a dispute with evidence, or an accepted one, is closed. " +
+    "`delivery`: a webhook is sent. `instrument_end`: a mandate ends after 36 months without use",
+);
+
+/** The response to `GET /clock/due`. */
+export const Due = z.object({
+  object: z.literal("due"),
+  now: Instant,
+  until: Instant.nullable().describe("The `until` of the request"),
+  data: z.array(
+    z.object({
+      kind: DueKind,
+      count: z.int().min(1).describe("How many of them wait"),
+      first_at: Instant.describe("When the first of them is due; before `now`: it is under way"),
+      first_id: z.string().describe(
+        "The first of them: a payment (also of a refund or a dispute), transfer, delivery or " +
+          "instrument",
+      ),
+    }).describe("The things of one kind that wait for the clock"),
+  ).describe("One item for each kind that something waits of, the earliest first"),
+  has_more: z.boolean().describe(
+    "True: more than 10 000 operations, deliveries or mandates wait. The counts are those of the " +
+      "first 10 000 each",
+  ),
+}).describe("What the clock of a sandbox brings next");
+
 /** The response to `POST /clock`. */
 export const ClockAdvance = z.object({
   ...CLOCK,

@@ -14,7 +14,7 @@ import {
 } from "../core/vocabulary.ts";
 import { EventType } from "./event_type.ts";
 import { MAX_FAULT_DELAY_MS, MAX_IDEMPOTENCY_KEY } from "./limits.ts";
-import { cursor, Limit } from "./list.ts";
+import { page } from "./list.ts";
 import { MethodKind } from "./payment.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant } from "./values.ts";
@@ -148,6 +148,5 @@ export const DeletedFault = z.object({
 
 /** The query of `GET /faults`. */
 export const ListFaultsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("flt_"),
+  ...page("flt_"),
 });

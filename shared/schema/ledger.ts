@@ -41,7 +41,8 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
  * integers that JavaScript represents exactly.
  */
 const Sum = z.number().refine(Number.isInteger).meta({ type: "integer" });
-const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });
+/** Such a sum that is not negative. */
+export const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });
 
 export const AccountBalance = z.object({
   currency: CurrencyCode,

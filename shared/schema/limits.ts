@@ -27,6 +27,11 @@ export const MAX_EVIDENCE = 20_000;
 export const MAX_NAME = 200;
 /** Characters of an API key's name. The service chose the number. */
 export const MAX_KEY_NAME = 100;
+/** Fewest and most seconds of a span of totals. The service chose the numbers. */
+export const MIN_TOTALS_SPAN = 60;
+export const MAX_TOTALS_SPAN = 31 * 86_400;
+/** Items of a list that are counted, as in `pay_internal.counted_rows`. */
+export const MAX_COUNTED = 10_000;
 /** Items of a page (contract §5). */
 export const MAX_PAGE = 100;
 /** Items of a page if a request has no `limit` (contract §5). */

@@ -7,13 +7,21 @@ import * as z from "zod";
 import type { IdPrefix } from "../core/ids.ts";
 import { DisputeStatus } from "./dispute.ts";
 import { InstrumentStatus } from "./instrument.ts";
-import { LedgerAccount } from "./ledger.ts";
-import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE, MAX_SEARCH, MIN_SEARCH } from "./limits.ts";
+import { LedgerAccount, SumOfOneSide } from "./ledger.ts";
+import {
+  DEFAULT_PAGE,
+  MAX_PAGE,
+  MAX_REFERENCE,
+  MAX_SEARCH,
+  MAX_TOTALS_SPAN,
+  MIN_SEARCH,
+  MIN_TOTALS_SPAN,
+} from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
 import { RefundStatus } from "./refund.ts";
 import { TransferStatus } from "./transfer.ts";
 import { mustBe } from "./requirement.ts";
-import { Currency, CustomerId, Email, id, Time } from "./values.ts";
+import { Currency, CurrencyCode, CustomerId, Email, id, Instant, Time } from "./values.ts";
 
 const LIMIT_WORDS = `a whole number from 1 to ${MAX_PAGE}`;
 /** The query parameter `limit`, in decimal digits. */
@@ -38,6 +46,17 @@ export function cursor(prefix: IdPrefix) {
   );
 }
 
+/** The parameters of every list whose ids have this prefix. */
+export function page(prefix: IdPrefix) {
+  return {
+    limit: Limit,
+    starting_after: cursor(prefix),
+    include: z.enum(["total"]).optional().describe(
+      "`total`: also how many items the list has",
+    ),
+  };
+}
+
 /**
  * Refuses a query that names two of a payment, a transfer and an instrument. A list shows the items
  * of one of them. Used with `superRefine`.
@@ -59,8 +78,7 @@ const SUBJECTS = ["payment_id", "transfer_id", "instrument_id"] as const;
 
 /** The query of `GET /v1/payments`. */
 export const ListPaymentsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("pay_"),
+  ...page("pay_"),
   status: PaymentStatus.optional().describe("Only payments in this status"),
   currency: Currency.optional().describe("Only payments in this currency"),
   method_kind: MethodKind.optional().describe("Only payments by this kind of method"),
@@ -79,10 +97,48 @@ export const ListPaymentsQuery = z.object({
   created_before: Before,
 });
 
+/** The query of `GET /v1/payments/totals`. */
+export const PaymentTotalsQuery = z.object({
+  starting_after: cursor("pay_"),
+  from: Time.optional().describe("Only payments created at or after this RFC 3339 time"),
+  to: Time.optional().describe("Only payments created before this RFC 3339 time"),
+  span: mustBe(
+    z.string().regex(/^\d{1,7}$/).transform(Number)
+      .refine((seconds) => seconds >= MIN_TOTALS_SPAN && seconds <= MAX_TOTALS_SPAN),
+    `a whole number of seconds from ${MIN_TOTALS_SPAN} to ${MAX_TOTALS_SPAN} (31 days)`,
+  ).optional().describe(
+    "Seconds of each span of time that has totals of its own; the first begins at `from`. " +
+      "Without it there is one span",
+  ),
+  status: PaymentStatus.optional().describe("Only payments in this status"),
+  currency: Currency.optional().describe("Only payments in this currency"),
+  method_kind: MethodKind.optional().describe("Only payments by this kind of method"),
+}).superRefine(({ from, span }, context) => {
+  if (span === undefined || from !== undefined) return;
+  context.addIssue({
+    code: "custom",
+    path: ["from"],
+    message: 'is required with "span": send the time at which the first span begins',
+  });
+});
+
+/** Payments of a span of time that have the same status and currency. */
+export const PaymentTotal = z.object({
+  object: z.literal("payment_total"),
+  from: Instant.nullable().describe("The beginning of the span; null without `span`"),
+  status: PaymentStatus,
+  currency: CurrencyCode,
+  count: z.int().min(1).describe("The number of payments"),
+  amount_minor: SumOfOneSide.describe("The sum of their amounts"),
+  amount_captured: SumOfOneSide.describe(
+    "The sum that was taken from payers; 0 for `failed`, also if the payments were paid before",
+  ),
+  amount_refunded: SumOfOneSide.describe("The sum that was refunded"),
+}).describe("Payments of a span of time that have the same status and currency");
+
 /** The query of `GET /v1/refunds`. */
 export const ListRefundsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("re_"),
+  ...page("re_"),
   payment_id: id("pay_").optional().describe("Only refunds of this payment"),
   status: RefundStatus.optional().describe("Only refunds in this status"),
 });
@@ -92,16 +148,14 @@ export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true,
 
 /** The query of `GET /v1/disputes`. */
 export const ListDisputesQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("dp_"),
+  ...page("dp_"),
   payment_id: id("pay_").optional().describe("Only disputes of this payment"),
   status: DisputeStatus.optional().describe("Only disputes in this status"),
 });
 
 /** The query of `GET /v1/ledger_entries`. */
 export const ListLedgerEntriesQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("le_"),
+  ...page("le_"),
   payment_id: id("pay_").optional().describe(
     "Only entries of this payment. It cannot be combined with `transfer_id`",
   ),
@@ -113,8 +167,7 @@ export const ListLedgerEntriesQuery = z.object({
 
 /** The query of `GET /v1/transfers`. */
 export const ListTransfersQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("tr_"),
+  ...page("tr_"),
   status: TransferStatus.optional().describe("Only transfers in this status"),
   currency: Currency.optional().describe("Only transfers in this currency"),
   search: Search.describe("Only transfers with this text in the description"),
@@ -124,8 +177,7 @@ export const ListTransfersQuery = z.object({
 
 /** The query of `GET /v1/instruments`. */
 export const ListInstrumentsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("ins_"),
+  ...page("ins_"),
   customer_id: CustomerId.optional().describe("Only instruments of this customer"),
   status: InstrumentStatus.optional().describe("Only instruments in this status"),
   method_kind: MethodKind.optional().describe("Only instruments of this kind of method"),
@@ -144,6 +196,13 @@ export function listOf<Item extends z.ZodType>(item: Item) {
     next_cursor: z.string().nullable().describe(
       "The value of `starting_after` for the next page. It need not be the id of one of the " +
         "items. Null if `has_more` is false",
+    ),
+    total: z.object({
+      count: z.int().min(0).describe("The number of items, at most 10 000"),
+      is_exact: z.boolean().describe("False: the list has more items than `count`"),
+    }).nullable().optional().describe(
+      "Of a request with `include=total`: how many items the list has. Null if that is not cheap: " +
+        "with a filter that is not in an index",
     ),
   }).describe("A page of a list");
 }

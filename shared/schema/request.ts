@@ -1,7 +1,7 @@
 /** The log of requests and the look at an idempotency key (contract §5). */
 
 import * as z from "zod";
-import { cursor, Limit } from "./list.ts";
+import { page } from "./list.ts";
 import { MAX_IDEMPOTENCY_KEY } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant } from "./values.ts";
@@ -69,8 +69,7 @@ const STATUS_WORDS = "an HTTP status from 100 to 599, or a class of them such as
 
 /** The query of `GET /requests`. */
 export const ListRequestsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("req_"),
+  ...page("req_"),
   method: mustBe(
     z.string().regex(/^[A-Z]{3,7}$/).optional().describe("Only requests with this method"),
     METHOD_WORDS,

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { MAX_KEY_NAME } from "./limits.ts";
-import { cursor, Limit } from "./list.ts";
+import { page } from "./list.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant } from "./values.ts";
 
@@ -56,6 +56,5 @@ export type DisposableSandbox = z.infer<typeof DisposableSandbox>;
 
 /** The query of `GET /sandboxes`. */
 export const ListSandboxesQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("env_"),
+  ...page("env_"),
 });

@@ -79,9 +79,19 @@ export const ShownMetadata = z.record(z.string(), z.string()).describe(
   "Your own data, as the last request set it",
 );
 
-/** An e-mail address. */
+/** Letters and digits of any script (RFC 6531 §3.3). */
+const WORD = "\\p{L}\\p{M}\\p{N}";
+const ATOM = `[${WORD}!#$%&'*+/=?^_\`{|}~\\-]+`;
+const LABEL = `[${WORD}][${WORD}\\-]*`;
+/** The form of an address. */
+export const EMAIL: RegExp = new RegExp(
+  `^${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+[\\p{L}][${WORD}\\-]*[${WORD}]$`,
+  "u",
+);
+
+/** An e-mail address without quotes or comments, of any script. */
 export const Email = mustBe(
-  z.email().max(MAX_EMAIL),
+  z.string().max(MAX_EMAIL).regex(EMAIL).meta({ format: "idn-email" }),
   `an e-mail address such as "ada@example.com", of at most ${MAX_EMAIL} characters`,
 );
 

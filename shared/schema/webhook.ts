@@ -10,7 +10,7 @@ import {
 } from "../core/vocabulary.ts";
 import { EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
-import { cursor, Limit, oneSubject } from "./list.ts";
+import { oneSubject, page } from "./list.ts";
 import { mustBe, replaceable } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
@@ -210,14 +210,12 @@ export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
 /** The query of `GET /v1/webhook_endpoints`. */
 export const ListWebhookEndpointsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("whe_"),
+  ...page("whe_"),
 });
 
 /** The query of `GET /v1/webhook_deliveries`. */
 export const ListWebhookDeliveriesQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("whd_"),
+  ...page("whd_"),
   endpoint_id: id("whe_").optional().describe("Only deliveries to this webhook endpoint"),
   event_id: id("evt_").optional().describe("Only deliveries of this event"),
   payment_id: id("pay_").optional().describe(
@@ -231,8 +229,7 @@ export const ListWebhookDeliveriesQuery = z.object({
 
 /** The query of `GET /v1/events`. */
 export const ListEventsQuery = z.object({
-  limit: Limit,
-  starting_after: cursor("evt_"),
+  ...page("evt_"),
   type: EventType.optional().describe("Only events of this type"),
   payment_id: id("pay_").optional().describe(
     "Only events of this payment. It cannot be combined with `transfer_id`",

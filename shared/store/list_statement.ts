@@ -14,7 +14,7 @@ export interface RequestedPage {
 /** Returns the parameter of `LIST`. */
 export function listParameter(list: readonly RequestedPage[]): string {
   return JSON.stringify(list.map(({ access, page }, i) => {
-    const { kind, limit, starting_after, filters, parent_id } = page;
+    const { kind, limit, starting_after, filters, parent_id, counts } = page;
     return {
       ...listedAccess(access, i),
       kind,
@@ -22,6 +22,7 @@ export function listParameter(list: readonly RequestedPage[]): string {
       starting_after,
       ...(Object.keys(filters).length > 0 && { filters }),
       ...(parent_id !== undefined && { parent_id }),
+      ...(counts === true && { counts }),
     };
   }));
 }

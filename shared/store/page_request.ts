@@ -4,7 +4,10 @@
 
 import type { ResourceKind } from "./load_statement.ts";
 
-export type ListKind = Exclude<ResourceKind, "idempotency_keys"> | "ledger_entries";
+export type ListKind =
+  | Exclude<ResourceKind, "idempotency_keys">
+  | "ledger_entries"
+  | "payment_totals";
 
 export interface PageRequest {
   kind: ListKind;
@@ -14,6 +17,8 @@ export interface PageRequest {
   filters: Record<string, string>;
   /** A payment that must exist, else the list is 404. */
   parent_id?: string;
+  /** With the number of items of the whole list. */
+  counts?: boolean;
 }
 
 /** The filters whose index has the order of the list (`pay_internal.list_column`). */
@@ -30,8 +35,9 @@ const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
 /**
  * Reports whether the page lists payments without filters. Such pages share statements (ADR 0004).
  */
-export function isPlain({ kind, filters, parent_id }: PageRequest): boolean {
-  return kind === "payments" && Object.keys(filters).length === 0 && parent_id === undefined;
+export function isPlain({ kind, filters, parent_id, counts }: PageRequest): boolean {
+  return kind === "payments" && Object.keys(filters).length === 0 && parent_id === undefined &&
+    counts !== true;
 }
 
 /**

@@ -67,6 +67,8 @@ interface Page {
   data: string;
   has_more: boolean;
   next_cursor: string | null;
+  /** The number of items of the list; null: not asked for, or not cheap (`pay.list`). */
+  total: number | null;
 }
 
 /** An operation that is committed and leased to the request that sends it. */
@@ -216,7 +218,7 @@ export class Store {
 
   async list(access: Access, page: PageRequest): Promise<Page> {
     const requested = { access, page };
-    const { data, has_more, next_cursor } = await databaseSpan(
+    const { data, has_more, next_cursor, total } = await databaseSpan(
       "list",
       "pay.list",
       () =>
@@ -226,7 +228,7 @@ export class Store {
           ? this.#calls.ask<PageRow>(access, LIST, [listParameter([requested])])
           : this.#readCostly(requested),
     );
-    return { data, has_more, next_cursor };
+    return { data, has_more, next_cursor, total };
   }
 
   /**

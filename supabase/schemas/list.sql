@@ -9,6 +9,11 @@
 create or replace function pay_internal.page_rows()
 returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
+-- The most items of a list that are counted. A list has a total only if an index has all of its
+-- filters, so that no row is read for it.
+create or replace function pay_internal.counted_rows()
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
+
 -- The maximum number of bytes of a page's items together. A page shows its first item whatever its
 -- size. A hundred usual payments have less than half of this number (ADR 0004).
 create or replace function pay_internal.page_bytes()
@@ -190,7 +195,8 @@ $$;
 -- A page of the environment that is open, in the form that pay.list returns.
 create or replace function pay_internal.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
-  p_filters jsonb, out data text, out has_more boolean, out next_cursor text
+  p_filters jsonb, p_counts boolean, out data text, out has_more boolean, out next_cursor text,
+  out total integer
 ) language plpgsql stable as $$
 declare
   v_filters jsonb := p_filters;
@@ -249,6 +255,13 @@ begin
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
     p_limit, p_at;
+  if p_counts and v_few is null and v_match = 'true' then
+    execute format('select count(*) from (select from pay.%I t where %s limit %s) counted', p_kind,
+      pay_internal.list_range(p_kind, v_column), pay_internal.counted_rows() + 1)
+    into total
+    using p_environment_id, v_filters, coalesce(v_filters ->> 'id_before', '~'),
+      coalesce(v_filters ->> 'id_from', '');
+  end if;
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
@@ -258,7 +271,7 @@ end $$;
 -- plans the query for the filters of the request.
 create or replace function pay_internal.filtered_page(
   p_environment_id text, p_at timestamptz, p_request jsonb, out outcome text, out data text,
-  out has_more boolean, out next_cursor text
+  out has_more boolean, out next_cursor text, out total integer
 ) language plpgsql stable
 set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
@@ -278,7 +291,10 @@ begin
     return;
   end if;
   if v_starting_after is not null then
-    if v_kind = 'ledger_entries' then
+    if v_kind = 'payment_totals' then
+      v_is_known := exists (select from pay.payments t
+        where t.environment_id = p_environment_id and t.id = v_starting_after);
+    elsif v_kind = 'ledger_entries' then
       v_is_known := pay_internal.has_ledger_entry(p_environment_id, v_starting_after);
     else
       execute format(
@@ -293,10 +309,13 @@ begin
   if v_kind = 'ledger_entries' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay_internal.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
-  else
+  elsif v_kind = 'payment_totals' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay_internal.list_page(
-      p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
+    from pay_internal.totals_page(p_environment_id, v_starting_after, v_filters) p;
+  else
+    select p.data, p.has_more, p.next_cursor, p.total into data, has_more, next_cursor, total
+    from pay_internal.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after,
+      v_filters, p_request -> 'counts' is not null) p;
   end if;
 end $$;
 
@@ -312,12 +331,14 @@ end $$;
 --                               (inclusive) and id_before (exclusive) bound the id and thereby the
 --                               time
 --               parent_id       absent, or a payment that must exist
+--               counts          absent, or true: with the number of the items of the whole list, up
+--                               to one more than pay_internal.counted_rows(); null: not known
 -- Pages of payments without filters are "plain": this statement reads them, and its plan is made
 -- once (ADR 0004).
 create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
-  remaining integer, data text, has_more boolean, next_cursor text, detail text
+  remaining integer, data text, has_more boolean, next_cursor text, total integer, detail text
 ) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -334,15 +355,17 @@ begin
         coalesce(r.starting_after, 'pay_~') as before
       from unnest(v_found) f
       join (
-        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        select *, kind = 'payments' and filters is null and parent_id is null and counts is null
+          as is_plain
         from jsonb_to_recordset(v_requests) as r (
-          n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text
+          n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text,
+          counts boolean
         )
       ) r on r.n = f.n
     )
     select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
       a.api_key_id, a.environment_id, a.account, a.livemode, a.remaining, p.data, p.has_more,
-      p.next_cursor, a.detail
+      p.next_cursor, p.total, a.detail
     from requested a
     cross join lateral (
       select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
@@ -358,7 +381,8 @@ begin
         coalesce(bool_or(not page.is_shown), false) as has_more,
         case when bool_or(not page.is_shown)
           then min(page.id) filter (where page.is_shown)
-        end as next_cursor
+        end as next_cursor,
+        null::integer as total
       from (
         select t.id, t.body, row_number() over newest = 1 or (
           row_number() over newest <= a."limit"
@@ -372,7 +396,7 @@ begin
       ) page
       having a.outcome = 'ok' and a.is_plain and c.is_known
       union all
-      select x.outcome, x.data, x.has_more, x.next_cursor
+      select x.outcome, x.data, x.has_more, x.next_cursor, x.total
       from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;

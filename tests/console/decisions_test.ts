@@ -87,7 +87,7 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
   await step("the payer disputes the rest, and the merchant wins", async () => {
     await chargeback();
     await on.heading("The payer disputes the payment").waitFor();
-    assert.match(await details(), /Disputed\s+10\.00 EUR/);
+    assert.match(await details(), /Chargeback\s+10\.00 EUR/);
     await region("Advance").getByText("The merchant wins the dispute").waitFor();
     await press("Win the dispute");
     await said("Dispute won.").waitFor();

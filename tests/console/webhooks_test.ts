@@ -31,7 +31,7 @@ consoleCase("a failing endpoint is explained and recovered", async (step, { ente
       await region("Newest failures").getByText("401").first().waitFor();
       await region("Newest failures").getByText("payment.created").first().waitFor();
       assert.match(await region("Success").innerText(), /^Success\s+0 %/);
-      await region("Success").getByRole("img", { name: /Succeeded 0, Failed [1-9]\d*$/ }).waitFor();
+      await region("Success").getByRole("img", { name: /Delivered 0, Failed [1-9]\d*$/ }).waitFor();
     });
     await step("the deliveries that wait are below the one that blocks them", async () => {
       await items.getByText(/^4 later events wait for it: payment.completed, /).waitFor();

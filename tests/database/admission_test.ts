@@ -69,6 +69,7 @@ const CALLS: Record<string, EntryCall> = {
     "pay.balance($1)",
     "pay.read_clock($1)",
     "pay.read_position($1)",
+    "pay.read_due($1, null, true)",
     "pay.read_pending_quota($1)",
     "pay.read_inbox($1, 'whe_1', null, 10)",
     "pay.match_fault($1, 'request', '{}', true)",

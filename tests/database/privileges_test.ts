@@ -56,6 +56,7 @@ const ENTRY_FUNCTIONS = [
   "read_bridge_hash",
   "read_challenge",
   "read_clock",
+  "read_due",
   "read_inbox",
   "read_metrics",
   "read_payer_details",

@@ -151,7 +151,8 @@ const QUERIES: Record<string, { shape: Record<string, unknown> }> = {
 const filters = tableRows(PAGE, "List").map(([list, cell]) => [list, codeTexts(cell!).sort()]);
 const filters_of_queries = Object.entries(QUERIES).map(([list, { shape }]) => [
   list,
-  Object.keys(shape).filter((name) => name !== "limit" && name !== "starting_after").sort(),
+  Object.keys(shape).filter((name) => !["limit", "starting_after", "include"].includes(name))
+    .sort(),
 ]);
 
 /** The lists of the page, and those of the code. */

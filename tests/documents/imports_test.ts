@@ -78,7 +78,7 @@ const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"] as const;
 /** `npm:name@1.2.3`, with slashes around it in a map of the package's subpaths. */
 const EXACT_PACKAGE = /^npm:\/?((?:@[\w.-]+\/)?[\w.-]+)@\d+\.\d+\.\d+(?:-[\w.]+)?(\/?)$/;
 /** The specifier of a static import, an export from, or an import of a constant text. */
-const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g;
+const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"\n]+)"/g;
 
 /** The client, which examples import by the name of its package. */
 const CLIENT = ["@payments-api/client", "./packages/client/mod.ts"] as const;

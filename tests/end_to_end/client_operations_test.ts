@@ -34,6 +34,7 @@ const CALLS: Readonly<
   Record<string, (client: PaymentsClient, given: Given) => PromiseLike<unknown>>
 > = {
   createPayment: (c, { input, options }) => c.payments.create(input, options),
+  listPaymentTotals: (c) => c.payments.totals(),
   getPayment: (c, { id }) => c.payments.retrieve(id),
   listPayments: (c, { query }) => c.payments.list(query),
   capturePayment: (c, { id, input }) => c.payments.capture(id, input),
@@ -93,6 +94,7 @@ const CALLS: Readonly<
   resetSandbox: (c) => c.sandbox.reset(),
   readChanges: (c) => c.sandbox.changes(),
   getClock: (c) => c.sandbox.clock(),
+  listDue: (c) => c.sandbox.due(),
   setClock: (c, { input }) => c.sandbox.setClock(input),
   createSandbox: (c, { input }) => c.sandboxes.create(input),
   listSandboxes: (c, { query }) => c.sandboxes.list(query),

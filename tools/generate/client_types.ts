@@ -228,6 +228,8 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["SetClockInput", clock.SetClockBody],
   ["Clock", clock.Clock],
   ["ClockAdvance", clock.ClockAdvance],
+  ["DueParams", clock.DueQuery],
+  ["Due", clock.Due],
   ["CreateSandboxInput", sandbox.CreateSandboxBody],
   ["DisposableSandbox", sandbox.DisposableSandbox, { secret: ["SandboxWithKey", "test_key"] }],
   ["RequestConditions", CONDITIONS, {
@@ -257,6 +259,8 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
     doc: "The member `error` of the body of an error",
   }],
   ["ListPaymentsParams", list.ListPaymentsQuery, listAt("/v1/payments")],
+  ["PaymentTotalsParams", list.PaymentTotalsQuery, { members: { span: "number" } }],
+  ["PaymentTotal", list.PaymentTotal],
   ["ListRefundsParams", list.ListRefundsQuery, listAt("/v1/refunds")],
   ["ListDisputesParams", list.ListDisputesQuery, listAt("/v1/disputes")],
   ["ListInstrumentsParams", list.ListInstrumentsQuery, listAt("/v1/instruments")],
@@ -337,6 +341,8 @@ export interface ListParams {
   limit?: number | undefined;
   /** \`next_cursor\` of the page before, or the id of an item. The page begins after it. */
   starting_after?: string | undefined;
+  /** \`total\`: also how many items the list has. */
+  include?: "total" | undefined;
 }
 `;
 
@@ -399,7 +405,7 @@ function renderType([name, schema, form = {}]: typeof TYPES[number]): string {
   const left_out = [
     ...form.without ?? [],
     secret,
-    ...form.is_list ? ["limit", "starting_after"] : [],
+    ...form.is_list ? ["limit", "starting_after", "include"] : [],
   ];
   const members = Object.entries(inner.shape as Record<string, z.ZodType>)
     .filter(([member]) => form.only?.includes(member) ?? !left_out.includes(member))

@@ -20,6 +20,16 @@ const CLOCK = "(?:(?:,\\s*|\\s+|T)(\\d{1,2}):(\\d{2})(?::(\\d{2}))?)?";
 const IN_WORDS = new RegExp(`^(\\d{1,2})\\s+([a-z]{3})[a-z]*\\s+(\\d{4})${CLOCK}$`, "i");
 /** `2026-11-23 09:05` */
 const IN_DIGITS = new RegExp(`^(\\d{4})-(\\d{2})-(\\d{2})${CLOCK}$`);
+/** `23.11.2026 09:05` */
+const IN_DOTS = new RegExp(`^(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})${CLOCK}$`);
+/** `7 days`, from now on. */
+const FROM_NOW = /^(?:in\s+)?(\d{1,4})\s*(minute|hour|day|week)s?$/i;
+const UNITS_MS: Readonly<Record<string, number>> = {
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 7 * 86_400_000,
+};
 /** RFC 3339, as the API writes it. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
 
@@ -52,15 +62,25 @@ export function parseTime(text: string): string | null {
     const [, year, month, day, ...clock] = digits;
     return localTime(Number(year), Number(month) - 1, Number(day), clock);
   }
+  const dots = IN_DOTS.exec(trimmed);
+  if (dots) {
+    const [, day, month, year, ...clock] = dots;
+    return localTime(Number(year), Number(month) - 1, Number(day), clock);
+  }
   const date = new Date(INSTANT.test(trimmed) ? trimmed : Number.NaN);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
 /**
  * Parses a time that a form must have.
+ * @param now_ms the present time of the sandbox, if the field takes `7 days` too
  * @throws {FieldError} about the field `param` if the text is not a time
  */
-export function timeOf(param: string, text: string): string {
+export function timeOf(param: string, text: string, now_ms?: number): string {
+  const [, count, unit] = (now_ms !== undefined && FROM_NOW.exec(text.trim())) || [];
+  if (count !== undefined) {
+    return new Date(now_ms! + Number(count) * UNITS_MS[unit!.toLowerCase()]!).toISOString();
+  }
   const time = parseTime(text);
   if (time === null) throw new FieldError(param, NOT_A_TIME);
   return time;

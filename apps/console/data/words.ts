@@ -26,8 +26,12 @@ import {
   type Standing,
 } from "../../../shared/domain/payments/lifecycle.ts";
 
-/** The status of a payment that the bank collects later. */
-export const COLLECTED_LATER = "processing";
+/** Writes a number with groups: `1165` → `1,165`. */
+export function countText(count: number): string {
+  return COUNT.format(count);
+}
+
+const COUNT = new Intl.NumberFormat("en");
 
 /** The look of a status: a class of theme.css. */
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";

@@ -6,6 +6,7 @@ import { call } from "../data/calls.ts";
 import { useDraft } from "../data/draft.ts";
 import { Boxes, Choices, OverlapField, TextField } from "../parts/fields.tsx";
 import { FormDialog } from "../parts/form.tsx";
+import { useLive } from "../data/live.ts";
 import { replaceSecret, session } from "../data/session.ts";
 import { EXAMPLE_TIME, timeOf } from "../data/times.ts";
 
@@ -32,6 +33,8 @@ export function isOwn({ secrets }: ApiKey): boolean {
 /** Makes a key for the same sandbox. */
 export function NewKeyDialog(props: KeyDialogProps) {
   const { draft: { name, wants, scopes, expires_at }, change, field } = useDraft(FIRST);
+  const { data: clock } = useLive(call("sandbox", "clock"));
+  const now_ms = clock === null ? Date.now() : Date.parse(clock.now);
   return (
     <FormDialog
       {...props}
@@ -40,7 +43,7 @@ export function NewKeyDialog(props: KeyDialogProps) {
         call("apiKeys", "create", {
           name,
           ...(wants === "some" && { scopes: [...scopes] }),
-          ...(expires_at.trim() !== "" && { expires_at: timeOf("expires_at", expires_at) }),
+          ...(expires_at.trim() !== "" && { expires_at: timeOf("expires_at", expires_at, now_ms) }),
         }, options)}
       act="Make key"
       acting="Making it…"
@@ -67,7 +70,7 @@ export function NewKeyDialog(props: KeyDialogProps) {
       )}
       <TextField
         {...field("expires_at", "Ends at")}
-        placeholder={EXAMPLE_TIME}
+        placeholder={`7 days, or ${EXAMPLE_TIME}`}
         hint="By default, and at the latest, with the key of this page."
         optional
       />

@@ -1,19 +1,18 @@
 /** The charts of payments over time: their outcomes, and the volume of a currency. */
 
 import { useState } from "preact/hooks";
-import type { Payment } from "../../../packages/client/mod.ts";
-import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import type { PaymentTotal } from "../../../packages/client/mod.ts";
 import { type Bar, BarChart, type Series } from "../parts/bar_chart.tsx";
 import { call } from "../data/calls.ts";
 import { Card } from "../parts/page_parts.tsx";
 import { Choices, InlineSelect, optionsOf } from "../parts/fields.tsx";
-import { useLive, useNewest } from "../data/live.ts";
+import { useLive } from "../data/live.ts";
 import { formatMinor } from "../data/money.ts";
 import { PAYMENTS } from "./money_lists.tsx";
 import { Empty, Reading } from "../parts/notice.tsx";
 import { go } from "../data/route.ts";
 import { formatTime } from "../data/times.ts";
-import { toneOf } from "../data/words.ts";
+import { countText, toneOf } from "../data/words.ts";
 
 /** A span of time up to now, and the time of each bar. */
 interface Span {
@@ -35,21 +34,21 @@ const SPANS: Readonly<Record<"hour" | "day" | "week" | "month", Span>> = {
 };
 
 /** The outcomes, from the bottom of a bar to its top. */
-const OUTCOMES = ["Succeeded", "Open", "Not paid", "Disputed"] as const;
+const OUTCOMES = ["Completed", "Open", "Not paid", "Chargeback"] as const;
 
 type Outcome = typeof OUTCOMES[number];
 
 /** The outcomes that a status can have by its tone; a status of another tone is open. */
 const OUTCOMES_OF_TONES: Readonly<Partial<Record<ReturnType<typeof toneOf>, Outcome>>> = {
-  good: "Succeeded",
-  info: "Succeeded",
+  good: "Completed",
+  info: "Completed",
   bad: "Not paid",
   off: "Not paid",
 };
 
-/** Returns the outcome of a payment. */
-function outcomeOf({ status }: Payment): Outcome {
-  return status === "chargeback" ? "Disputed" : OUTCOMES_OF_TONES[toneOf(status)] ?? "Open";
+/** Returns the outcome of payments with these totals. */
+function outcomeOf({ status }: PaymentTotal): Outcome {
+  return status === "chargeback" ? "Chargeback" : OUTCOMES_OF_TONES[toneOf(status)] ?? "Open";
 }
 
 /**
@@ -62,30 +61,31 @@ function beginOf({ bars, bar_ms }: Span, now_ms: number): number {
   return last - (bars - 1) * bar_ms;
 }
 
-/** Returns the bars of a span. `values` gives a payment's share of each series. */
+/** Returns the bars of a span. `values` gives the share of totals in each series. */
 function barsOf(
   span: Span,
   begin_ms: number,
-  payments: readonly Payment[],
+  totals: readonly PaymentTotal[],
   series: number,
-  values: (payment: Payment) => readonly number[],
+  values: (total: PaymentTotal) => readonly number[],
 ): Bar[] {
   const bars = Array.from({ length: span.bars }, (_, at) => ({
     label: formatTime(new Date(begin_ms + at * span.bar_ms)).replace(/:\d\d$/, ""),
     values: Array.from({ length: series }, () => 0),
   }));
-  for (const payment of payments) {
-    const at = Math.floor((Date.parse(payment.created_at) - begin_ms) / span.bar_ms);
-    const bar = bars[at];
-    if (bar) values(payment).forEach((value, n) => bar.values[n]! += value);
+  for (const total of totals) {
+    const bar = bars[(Date.parse(total.from!) - begin_ms) / span.bar_ms];
+    if (bar) values(total).forEach((value, n) => bar.values[n]! += value);
   }
   return bars;
 }
 
 /** Returns the currencies of payments, the most frequent one first. */
-function currenciesOf(payments: readonly Payment[]): string[] {
+function currenciesOf(totals: readonly PaymentTotal[]): string[] {
   const counts = new Map<string, number>();
-  for (const { currency } of payments) counts.set(currency, (counts.get(currency) ?? 0) + 1);
+  for (const { currency, count } of totals) {
+    counts.set(currency, (counts.get(currency) ?? 0) + count);
+  }
   return [...counts].sort((a, b) => b[1] - a[1]).map(([currency]) => currency);
 }
 
@@ -133,18 +133,19 @@ export function PaymentCharts({ span: chosen = "day" }: { span?: string | undefi
 }
 
 function Charts({ span, begin_ms }: { span: Span; begin_ms: number }) {
-  const newest = useNewest(
-    call("payments", "list", {
-      limit: MAX_PAGE,
-      created_after: new Date(begin_ms - 1).toISOString(),
+  const live = useLive(
+    call("payments", "totals", {
+      from: new Date(begin_ms).toISOString(),
+      span: span.bar_ms / 1_000,
     }),
+    { every_ms: EVERY_MS },
   );
   const [chosen, setChosen] = useState<string | null>(null);
   return (
-    <Reading label="payments" live={{ data: newest, error: null }} rows={4}>
-      {({ items: payments, is_cut }) => {
-        if (payments.length === 0) return <Empty title={`No payment within ${span.name}`} />;
-        const currencies = currenciesOf(payments);
+    <Reading label="payments" live={live} rows={4}>
+      {({ data: totals }) => {
+        if (totals.length === 0) return <Empty title={`No payment within ${span.name}`} />;
+        const currencies = currenciesOf(totals);
         const currency = chosen !== null && currencies.includes(chosen) ? chosen : currencies[0]!;
         return (
           <>
@@ -152,15 +153,15 @@ function Charts({ span, begin_ms }: { span: Span; begin_ms: number }) {
               <BarChart
                 title="Payments by outcome"
                 series={OUTCOME_SERIES}
-                bars={barsOf(span, begin_ms, payments, OUTCOMES.length, (payment) =>
-                  OUTCOMES.map((outcome) => outcome === outcomeOf(payment) ? 1 : 0))}
-                format={String}
+                bars={barsOf(span, begin_ms, totals, OUTCOMES.length, (total) =>
+                  OUTCOMES.map((outcome) => outcome === outcomeOf(total) ? total.count : 0))}
+                format={countText}
               />
               <BarChart
                 title={`Volume in ${currency}`}
                 series={VOLUME_SERIES}
-                bars={barsOf(span, begin_ms, payments, 1, (payment) => [
-                  payment.currency === currency ? payment.amount_captured : 0,
+                bars={barsOf(span, begin_ms, totals, 1, (total) => [
+                  total.currency === currency ? total.amount_captured : 0,
                 ])}
                 format={(amount) =>
                   formatMinor(amount, currency)}
@@ -173,11 +174,6 @@ function Charts({ span, begin_ms }: { span: Span; begin_ms: number }) {
                 set={setChosen}
                 options={optionsOf(currencies)}
               />
-            )}
-            {is_cut && (
-              <p class="quiet">
-                The charts have the newest {payments.length} payments. There are more.
-              </p>
             )}
           </>
         );

@@ -79,7 +79,7 @@ function amountsOf(payment: Payment): [name: string, amount_minor: number][] {
     ["Received", payment.amount_received],
     ["Refunded", payment.amount_refunded],
     ["Refund pending", payment.amount_refunding],
-    ["Disputed", payment.amount_disputed],
+    ["Chargeback", payment.amount_disputed],
   ];
   return amounts.flatMap(([name, amount]) => amount ? [[name, amount]] : []);
 }

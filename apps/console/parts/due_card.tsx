@@ -4,50 +4,44 @@
  */
 
 import { useState } from "preact/hooks";
-import type { ClockAdvance } from "../../../packages/client/mod.ts";
+import type { ClockAdvance, Due } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
 import { Card } from "./page_parts.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { type DueGroup, dueUntil, useDues } from "../data/due.ts";
+import { listOfDue, textOfDue } from "../data/due.ts";
 import { useLive } from "../data/live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
+import { countText } from "../data/words.ts";
 
-/** Number of kinds that the card shows. */
-const SHOWN = 6;
+type Item = Due["data"][number];
+
 /** Milliseconds after its time until which a thing has happened. */
 const MARGIN_MS = 1_000;
-/** Milliseconds between two reads of the clock. */
+/** Milliseconds between two reads. */
 const EVERY_MS = 5_000;
 
 /** The card. */
 export function DueCard() {
   const [chosen, setChosen] = useState<number | null>(null);
-  const clock = useLive(call("sandbox", "clock"), { every_ms: EVERY_MS });
-  const { groups, is_cut, error } = useDues();
+  const live = useLive(call("sandbox", "due"), { every_ms: EVERY_MS });
   return (
     <Card title="What comes next">
-      <Reading
-        label="what comes next"
-        live={{ data: clock.data && groups, error: clock.error ?? error }}
-        rows={2}
-      >
-        {(groups) =>
-          groups.length === 0 ? <Empty title="Nothing is due" /> : (
-            <>
-              <ul class="records">
-                {groups.slice(0, SHOWN).map((group) => (
-                  <DueItem
-                    key={`${group.text} ${group.list}`}
-                    group={group}
-                    now_ms={Date.parse(clock.data!.now)}
-                    choose={() => setChosen(group.items[0]!.at_ms + MARGIN_MS)}
-                  />
-                ))}
-              </ul>
-              {(is_cut || groups.length > SHOWN) && <p class="quiet">There is more.</p>}
-            </>
+      <Reading label="what comes next" live={live} rows={2}>
+        {({ now, data, has_more }) =>
+          data.length === 0 ? <Empty title="Nothing is due" /> : (
+            <ul class="records">
+              {data.map((item) => (
+                <DueItem
+                  key={item.kind}
+                  item={item}
+                  is_cut={has_more}
+                  is_later={item.first_at > now}
+                  choose={() => setChosen(Date.parse(item.first_at) + MARGIN_MS)}
+                />
+              ))}
+            </ul>
           )}
       </Reading>
       {chosen !== null && <AdvanceDialog to_ms={chosen} close={() => setChosen(null)} />}
@@ -56,18 +50,21 @@ export function DueCard() {
 }
 
 /** The things of a kind. A single one leads to its resource, several to their list. */
-function DueItem({ group: { text, list, items }, now_ms, choose }: {
-  group: DueGroup;
-  now_ms: number;
+function DueItem({ item: { kind, count, first_at, first_id }, is_cut, is_later, choose }: {
+  item: Item;
+  is_cut: boolean;
+  is_later: boolean;
   choose: () => void;
 }) {
-  const [{ at_ms, id }] = items as [DueGroup["items"][number]];
+  const text = textOfDue(kind);
   return (
     <li>
       <div class="record">
         <span>{text}</span>
-        {items.length === 1 ? <Mention id={id} /> : <a href={list}>{items.length} of them</a>}
-        {at_ms > now_ms && (
+        {count === 1
+          ? <Mention id={first_id} />
+          : <a href={listOfDue(kind)}>{countText(count)}{is_cut && " or more"} of them</a>}
+        {is_later && (
           <button
             type="button"
             class="small"
@@ -79,8 +76,8 @@ function DueItem({ group: { text, list, items }, now_ms, choose }: {
         )}
       </div>
       <div class="record-line">
-        {items.length > 1 && <span>The first</span>}
-        <Time at={new Date(at_ms).toISOString()} />
+        {count > 1 && <span>The first</span>}
+        <Time at={first_at} />
       </div>
     </li>
   );
@@ -104,30 +101,26 @@ function AdvanceDialog({ to_ms, close }: { to_ms: number; close: () => void }) {
   );
 }
 
-/** Number of kinds of things that the effect names. */
-const NAMED = 6;
-
 /** Says what an advance to a time will do, before it is made. */
 export function AdvanceEffect({ to_ms }: { to_ms: number }) {
-  const { groups, is_cut, error } = useDues();
-  const due = groups && dueUntil(groups, to_ms);
+  const until = new Date(to_ms).toISOString();
+  const live = useLive(call("sandbox", "due", { until }), { every_ms: EVERY_MS });
   return (
     <div class="effect">
       <p>
         The clock goes to{" "}
-        <Time at={new Date(to_ms).toISOString()} />, and never goes back: only a reset makes it the
-        real one. Data that is older than 30 days then is deleted.
+        <Time at={until} />, and never goes back: only a reset makes it the real one. Data that is
+        older than 30 days then is deleted.
       </p>
-      <Reading label="what is due until then" live={{ data: due, error }} rows={2}>
-        {(due) =>
-          due.length === 0 ? <p>Nothing that waits now is due until then.</p> : (
+      <Reading label="what is due until then" live={live} rows={2}>
+        {({ data, has_more }) =>
+          data.length === 0 ? <p>Nothing that waits now is due until then.</p> : (
             <>
-              <p>{is_cut ? "At least this" : "This"} happens:</p>
+              <p>This happens, and what follows from it:</p>
               <ul class="plain-list">
-                {due.slice(0, NAMED).map(({ text, list, items }) => (
-                  <li key={`${text} ${list}`}>{items.length} × {text}</li>
+                {data.map(({ kind, count }) => (
+                  <li key={kind}>{countText(count)}{has_more && " or more"} × {textOfDue(kind)}</li>
                 ))}
-                {due.length > NAMED && <li>{due.length - NAMED} other kinds of things</li>}
               </ul>
             </>
           )}

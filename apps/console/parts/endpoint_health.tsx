@@ -13,7 +13,7 @@ import { formatTime } from "../data/times.ts";
 const SHOWN = 5;
 /** The parts of the bars, from the bottom. */
 const SERIES: readonly Series[] = [
-  { name: "Succeeded", tone: "good" },
+  { name: "Delivered", tone: "good" },
   { name: "Failed", tone: "bad" },
 ];
 

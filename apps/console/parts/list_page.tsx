@@ -12,6 +12,7 @@ import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Crumb, Title } from "./page_parts.tsx";
 import { href } from "../data/route.ts";
 import { sectionName, wordsOf } from "../data/titles.ts";
+import { countText } from "../data/words.ts";
 
 /** Number of items on a page, unless the list has another one. */
 const PAGE_SIZE = 20;
@@ -69,9 +70,10 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
   const read = unsent ? null : (params: ListParams) => list.read({ ...values, ...params });
   const { starting_after } = query;
   const limit = list.page_size ?? PAGE_SIZE;
-  const live = useLive(read && read({ limit, ...(starting_after && { starting_after }) }), {
-    logged: true,
-  });
+  const live = useLive(
+    read && read({ limit, include: "total", ...(starting_after && { starting_after }) }),
+    { logged: true },
+  );
   const failure = unsent ?? (live.error === null ? null : failureOf(live.error));
   const is_refused = concerns(failure, filters.map(({ name }) => name));
   const is_filtered = Object.keys(values).some((name) => !(name in all));
@@ -115,12 +117,24 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
                         : <Empty title={`No ${noun} yet`}>{list.empty(query)}</Empty>}
                     </NoItems>
                   )}
+                <Total of={page} one={one} noun={noun} />
                 <Pager page={page} query={query} steps={[section]} />
               </>
             )}
           </Reading>
         )}
     </>
+  );
+}
+
+/** Says how many items the list has, if that is known. */
+function Total({ of: { total }, one, noun }: { of: Page<unknown>; one: string; noun: string }) {
+  if (!total || total.count === 0) return null;
+  return (
+    <p class="quiet">
+      {!total.is_exact && "More than "}
+      {countText(total.count)} {total.count === 1 ? one : noun}
+    </p>
   );
 }
 

@@ -172,6 +172,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
   }),
   request("getPayment", "payment", "A completed payment", { of: "payment" }),
   request("listPayments", "page", "A page of one", { query: one }),
+  request("listPaymentTotals", "all", "By status and currency"),
   request("cancelPayment", "cancelled", "Cancel a pending payment", { of: "pending" }),
   request("refundPayment", "part", "Refund a part", {
     of: "payment",
@@ -463,6 +464,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
   request("resetSandbox", "reset", "The numbers of deleted resources"),
   request("readChanges", "cursor", "The cursor of the present state"),
   request("getClock", "real", "The real clock"),
+  request("listDue", "due", "What comes next"),
   request("setClock", "advance", "A week later, and frozen", {
     body: { advance: 604_800, mode: "frozen" },
   }),

@@ -104,7 +104,9 @@ function textOf(schema: Json): fc.Arbitrary<string> {
     return fc.stringMatching(new RegExp(schema.pattern))
       .filter(({ length }) => minLength <= length && length <= maxLength);
   }
-  if (schema.format === "email") return fc.constantFrom("ada@example.com", "g.h+1@example.org");
+  if (schema.format === "idn-email") {
+    return fc.constantFrom("ada@example.com", "jörg+1@bücher.example");
+  }
   if (schema.format === "date-time") {
     return fc.date({
       min: new Date("2020-01-01"),

@@ -18,6 +18,7 @@ type ListedRoute = [method: string, path: string, scope: string];
 const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-payments/v1/payments", "payments:write"],
   ["GET", "/api-v1-payments/v1/payments", "payments:read"],
+  ["GET", "/api-v1-payments/v1/payments/totals", "payments:read"],
   ["GET", "/api-v1-payments/v1/payments/:pay", "payments:read"],
   ["POST", "/api-v1-payments/v1/payments/:pay/capture", "payments:write"],
   ["POST", "/api-v1-payments/v1/payments/:pay/cancel", "payments:write"],
@@ -70,6 +71,7 @@ const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
   ["GET", "/api-v1-sandbox/changes", "sandbox:write"],
   ["GET", "/api-v1-sandbox/clock", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/clock/due", "sandbox:write"],
   ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
   ["GET", "/api-v1-sandbox/transcript", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"generated_client/payments"
-	"github.com/oapi-codegen/runtime/types"
 )
 
 func main() {
@@ -67,8 +66,7 @@ func keyed(name string) *payments.CreatePaymentParams {
 }
 
 func order(number string) payments.CreatePaymentBody {
-	amount, month, year, cvc := int64(1999), 12, 2034, "123"
-	email := types.Email("ada@example.com")
+	amount, month, year, cvc, email := int64(1999), 12, 2034, "123", "ada@example.com"
 	return payments.CreatePaymentBody{
 		AmountMinor: &amount,
 		Currency:    "EUR",

@@ -142,6 +142,7 @@ function load() {
   const document = JSON.parse(Deno.readTextFileSync(file));
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   addFormats.default(ajv);
+  ajv.addFormat("idn-email", /^[^@\s]+@[^@\s]+$/);
   ajv.addSchema(structuredClone(document), "requests");
   const responses = structuredClone(document);
   closeObjects(responses.components.schemas);

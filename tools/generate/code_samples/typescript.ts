@@ -8,6 +8,7 @@ import { literal, type LiteralForm } from "./literal.ts";
 export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   createPayment: "payments.create",
   listPayments: "payments.list",
+  listPaymentTotals: "payments.totals",
   getPayment: "payments.retrieve",
   capturePayment: "payments.capture",
   cancelPayment: "payments.cancel",
@@ -58,6 +59,7 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   triggerWebhook: "sandbox.trigger",
   readChanges: "sandbox.changes",
   getClock: "sandbox.clock",
+  listDue: "sandbox.due",
   setClock: "sandbox.setClock",
   listRequests: "sandbox.listRequests",
   getRequest: "sandbox.retrieveRequest",

@@ -17,7 +17,7 @@ const SAFE = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 /** The largest integer of 32 bits. Without `format: int64` generators for Java use such integers. */
 const MAX_INT32 = 2_147_483_647;
 /** Formats whose pattern says nothing more to a reader. */
-const KNOWN_FORMATS: readonly unknown[] = ["date-time", "email"];
+const KNOWN_FORMATS: readonly unknown[] = ["date-time", "idn-email"];
 
 /** Names of the schemas of requests. */
 const SENT = /(?<!^Error)(Body|Input|Query)$/;
