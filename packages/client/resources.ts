@@ -10,6 +10,8 @@ export interface ListParams {
   limit?: number | undefined;
   /** `next_cursor` of the page before, or the id of an item. The page begins after it. */
   starting_after?: string | undefined;
+  /** `total`: also how many items the list has. */
+  include?: "total" | undefined;
 }
 
 /** Your own data: at most 50 entries. A name has at most 40 characters, a value at most 500. */
@@ -1224,6 +1226,58 @@ export interface ClockAdvance {
   has_more: boolean;
 }
 
+export interface DueParams {
+  /** Only what is due until this RFC 3339 time of the sandbox. */
+  until?: string | undefined;
+}
+
+/** What the clock of a sandbox brings next. */
+export interface Due {
+  object: "due";
+  /** RFC 3339 in UTC, with milliseconds. */
+  now: string;
+  /** The `until` of the request. */
+  until: string | null;
+  /** One item for each kind that something waits of, the earliest first. */
+  data: ({
+    /**
+     * `payment_result`: the provider replies late, or a collection is due. `payment_end`,
+     * `authentication_end`: the payer's time to pay or to authenticate ends. `authorization_end`:
+     * an authorization ends. `payment_return`: the bank of a payer takes a payment back.
+     * `refund_result` and `transfer_result`: the provider replies late. `dispute_loss`: a dispute
+     * is lost without evidence. `dispute_result`: a dispute with evidence, or an accepted one, is
+     * closed. `delivery`: a webhook is sent. `instrument_end`: a mandate ends after 36 months
+     * without use.
+     */
+    kind:
+      | "payment_result"
+      | "payment_end"
+      | "authentication_end"
+      | "authorization_end"
+      | "payment_return"
+      | "refund_result"
+      | "transfer_result"
+      | "dispute_loss"
+      | "dispute_result"
+      | "delivery"
+      | "instrument_end";
+    /** How many of them wait. */
+    count: number;
+    /** When the first of them is due; before `now`: it is under way. */
+    first_at: string;
+    /**
+     * The first of them: a payment (also of a refund or a dispute), transfer, delivery or
+     * instrument.
+     */
+    first_id: string;
+  })[];
+  /**
+   * True: more than 10 000 operations, deliveries or mandates wait. The counts are those of the
+   * first 10 000 each.
+   */
+  has_more: boolean;
+}
+
 /** A disposable sandbox of the caller's account. */
 export interface CreateSandboxInput {
   /** A name for people, such as the branch or the test. Text of 1 to 100 characters. */
@@ -1389,6 +1443,44 @@ export interface ListPaymentsParams extends ListParams {
   created_after?: string | undefined;
   /** Only items created before this RFC 3339 time. */
   created_before?: string | undefined;
+}
+
+export interface PaymentTotalsParams {
+  /** The `next_cursor` of the previous page. */
+  starting_after?: string | undefined;
+  /** Only payments created at or after this RFC 3339 time. */
+  from?: string | undefined;
+  /** Only payments created before this RFC 3339 time. */
+  to?: string | undefined;
+  /**
+   * Seconds of each span of time that has totals of its own; the first begins at `from`. Without it
+   * there is one span. A whole number of seconds from 60 to 2678400 (31 days).
+   */
+  span?: number | undefined;
+  /** Only payments in this status. */
+  status?: PaymentStatus | undefined;
+  /** Only payments in this currency. */
+  currency?: string | undefined;
+  /** Only payments by this kind of method. */
+  method_kind?: MethodKind | undefined;
+}
+
+/** Payments of a span of time that have the same status and currency. */
+export interface PaymentTotal {
+  object: "payment_total";
+  /** The beginning of the span; null without `span`. */
+  from: string | null;
+  status: PaymentStatus;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** The number of payments. */
+  count: number;
+  /** The sum of their amounts. */
+  amount_minor: number;
+  /** The sum that was taken from payers; 0 for `failed`, also if the payments were paid before. */
+  amount_captured: number;
+  /** The sum that was refunded. */
+  amount_refunded: number;
 }
 
 /** `GET /v1/refunds` */

@@ -5273,6 +5273,9 @@ grant execute on function pay.balance(text) to pay_api;
 create or replace function pay_internal.page_rows()
 returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
+create or replace function pay_internal.counted_rows()
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
+
 create or replace function pay_internal.page_bytes()
 returns integer language sql immutable parallel safe as $$ select 262144 $$;
 
@@ -5421,7 +5424,8 @@ $$;
 
 create or replace function pay_internal.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
-  p_filters jsonb, out data text, out has_more boolean, out next_cursor text
+  p_filters jsonb, p_counts boolean, out data text, out has_more boolean, out next_cursor text,
+  out total integer
 ) language plpgsql stable as $$
 declare
   v_filters jsonb := p_filters;
@@ -5480,6 +5484,13 @@ begin
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
     p_limit, p_at;
+  if p_counts and v_few is null and v_match = 'true' then
+    execute format('select count(*) from (select from pay.%I t where %s limit %s) counted', p_kind,
+      pay_internal.list_range(p_kind, v_column), pay_internal.counted_rows() + 1)
+    into total
+    using p_environment_id, v_filters, coalesce(v_filters ->> 'id_before', '~'),
+      coalesce(v_filters ->> 'id_from', '');
+  end if;
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
@@ -5487,7 +5498,7 @@ end $$;
 
 create or replace function pay_internal.filtered_page(
   p_environment_id text, p_at timestamptz, p_request jsonb, out outcome text, out data text,
-  out has_more boolean, out next_cursor text
+  out has_more boolean, out next_cursor text, out total integer
 ) language plpgsql stable
 set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
@@ -5507,7 +5518,10 @@ begin
     return;
   end if;
   if v_starting_after is not null then
-    if v_kind = 'ledger_entries' then
+    if v_kind = 'payment_totals' then
+      v_is_known := exists (select from pay.payments t
+        where t.environment_id = p_environment_id and t.id = v_starting_after);
+    elsif v_kind = 'ledger_entries' then
       v_is_known := pay_internal.has_ledger_entry(p_environment_id, v_starting_after);
     else
       execute format(
@@ -5522,17 +5536,20 @@ begin
   if v_kind = 'ledger_entries' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay_internal.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
-  else
+  elsif v_kind = 'payment_totals' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay_internal.list_page(
-      p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
+    from pay_internal.totals_page(p_environment_id, v_starting_after, v_filters) p;
+  else
+    select p.data, p.has_more, p.next_cursor, p.total into data, has_more, next_cursor, total
+    from pay_internal.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after,
+      v_filters, p_request -> 'counts' is not null) p;
   end if;
 end $$;
 
 create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
-  remaining integer, data text, has_more boolean, next_cursor text, detail text
+  remaining integer, data text, has_more boolean, next_cursor text, total integer, detail text
 ) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -5549,15 +5566,17 @@ begin
         coalesce(r.starting_after, 'pay_~') as before
       from unnest(v_found) f
       join (
-        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        select *, kind = 'payments' and filters is null and parent_id is null and counts is null
+          as is_plain
         from jsonb_to_recordset(v_requests) as r (
-          n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text
+          n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text,
+          counts boolean
         )
       ) r on r.n = f.n
     )
     select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
       a.api_key_id, a.environment_id, a.account, a.livemode, a.remaining, p.data, p.has_more,
-      p.next_cursor, a.detail
+      p.next_cursor, p.total, a.detail
     from requested a
     cross join lateral (
       select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
@@ -5573,7 +5592,8 @@ begin
         coalesce(bool_or(not page.is_shown), false) as has_more,
         case when bool_or(not page.is_shown)
           then min(page.id) filter (where page.is_shown)
-        end as next_cursor
+        end as next_cursor,
+        null::integer as total
       from (
         select t.id, t.body, row_number() over newest = 1 or (
           row_number() over newest <= a."limit"
@@ -5587,7 +5607,7 @@ begin
       ) page
       having a.outcome = 'ok' and a.is_plain and c.is_known
       union all
-      select x.outcome, x.data, x.has_more, x.next_cursor
+      select x.outcome, x.data, x.has_more, x.next_cursor, x.total
       from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
@@ -5707,6 +5727,51 @@ returns void language plpgsql volatile as $$
 begin
   perform pay_internal.refuse_moving(a.environment_id)
   from pay.provider_accounts a where a.id = p_account_id;
+end $$;
+
+create or replace function pay_internal.totals_rows()
+returns integer language sql immutable parallel safe as $$ select 20000 $$;
+
+create or replace function pay_internal.totals_page(
+  p_environment_id text, p_starting_after text, p_filters jsonb, out data text,
+  out has_more boolean, out next_cursor text
+) language plpgsql stable as $$
+declare
+  v_before constant text := least(coalesce(p_starting_after, '~') collate "C",
+    coalesce(p_filters ->> 'id_before', '~'));
+  v_from constant text := coalesce(p_filters ->> 'id_from', '');
+  v_from_ms constant bigint := p_filters ->> 'from_ms';
+  v_bucket_ms constant bigint := (p_filters ->> 'bucket_s')::bigint * 1000;
+begin
+  with found as materialized (
+    select t.id, t.status, t.currency, t.method_kind, t.amount_minor, t.amount_released,
+      t.amount_refunded, t.created_at
+    from pay.payments t
+    where t.environment_id = p_environment_id and t.id < v_before and t.id >= v_from
+    order by t.id desc limit pay_internal.totals_rows()
+  ), summed as (
+    select
+      (floor(extract(epoch from f.created_at) * 1000)::bigint - v_from_ms) / v_bucket_ms as bucket,
+      f.status, f.currency, count(*) as payments, sum(f.amount_minor) as amount,
+      sum(case when f.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+        then f.amount_minor - f.amount_released else 0 end) as captured,
+      sum(f.amount_refunded) as refunded
+    from found f
+    where (p_filters ->> 'status' is null or f.status = p_filters ->> 'status')
+      and (p_filters ->> 'currency' is null or f.currency = p_filters ->> 'currency')
+      and (p_filters ->> 'method_kind' is null or f.method_kind = p_filters ->> 'method_kind')
+    group by 1, 2, 3
+  )
+  select (select coalesce(string_agg(format('{"object":"payment_total","from":%s,"status":%s,"currency":%s,'
+      '"count":%s,"amount_minor":%s,"amount_captured":%s,"amount_refunded":%s}',
+    coalesce(to_json(pay_internal.wire_time(
+      to_timestamp((v_from_ms + s.bucket * v_bucket_ms) / 1000.0)))::text, 'null'),
+    to_json(s.status), to_json(s.currency), s.payments, s.amount, s.captured, s.refunded), ','
+      order by s.bucket desc, s.status, s.currency), '') from summed s),
+    count(*) = pay_internal.totals_rows(),
+    case when count(*) = pay_internal.totals_rows() then min(f.id) end
+  into data, has_more, next_cursor
+  from found f;
 end $$;
 
 create or replace function pay_internal.write_payments(
@@ -8014,6 +8079,127 @@ begin
   end if;
   return v_clock;
 end $$;
+
+create or replace function pay_internal.due_rows()
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
+
+create or replace function pay_internal.due_kind(
+  p_op text, p_payment_status text, p_method_kind text, p_has_open_dispute boolean
+) returns text language sql immutable as $$
+  select case p_op
+    when 'authorize' then
+      case when p_payment_status in ('pending', 'processing') then 'payment_result' end
+    when 'abandon' then
+      case when p_payment_status in ('pending', 'requires_action', 'processing')
+        then case p_method_kind when 'card' then 'authentication_end' else 'payment_end' end end
+    when 'expire' then case when p_payment_status = 'authorized' then 'authorization_end' end
+    when 'dispute_expire' then case when p_has_open_dispute then 'dispute_loss' end
+    when 'return' then case when p_payment_status <> 'failed' then 'payment_return' end
+    when 'transfer' then 'transfer_result'
+    when 'refund' then 'refund_result'
+    when 'dispute_evidence' then 'dispute_result'
+    when 'dispute_accept' then 'dispute_result'
+    when 'capture' then 'payment_result'
+    when 'cancel' then 'payment_result'
+  end
+$$;
+
+create or replace function pay_internal.due_operations(
+  p_environment_id text, p_until timestamptz
+) returns table (kind text, id text, at timestamptz, rows_read bigint) language plpgsql stable rows 100
+set enable_sort = off set enable_bitmapscan = off as $$
+begin
+  return query
+    with waiting as materialized (
+      (select c.op, c.subject_id, c.due_at as at from pay.provider_operations c
+       where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+         and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= p_until
+       order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.due_rows())
+      union all
+      (select c.op, c.subject_id, coalesce(c.due_at, c.next_attempt_at)
+       from pay.provider_operations c
+       where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+         and c.account_id = 'sandbox' and c.next_attempt_at < 'infinity'
+       order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.due_rows())
+    )
+    select pay_internal.due_kind(w.op, p.status, p.method_kind, w.op = 'dispute_expire' and exists (
+        select from pay.disputes d
+        where d.environment_id = p_environment_id and d.payment_id = w.subject_id
+          and d.status = 'needs_response' and d.provider_reference is null
+      )), w.subject_id, w.at, (select count(*) from waiting)
+    from waiting w
+    left join pay.payments p on p.environment_id = p_environment_id and p.id = w.subject_id
+    where w.at <= p_until;
+end $$;
+
+create or replace function pay_internal.due_deliveries(
+  p_environment_id text, p_until timestamptz
+) returns table (kind text, id text, at timestamptz, rows_read bigint) language plpgsql stable rows 100
+set enable_sort = off set enable_bitmapscan = off as $$
+begin
+  return query
+    with waiting as materialized (
+      (select d.id, d.due_at as at from pay.webhook_deliveries d
+       where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
+         and d.due_at <= p_until
+       order by d.environment_id, d.due_at limit pay_internal.due_rows())
+      union all
+      (select d.id, coalesce(d.due_at, d.next_attempt_at) from pay.webhook_endpoints t
+       cross join lateral (
+         select o.id, o.due_at, o.next_attempt_at from pay.webhook_deliveries o
+         where o.endpoint_id = t.id and o.expired_leases = 0 and o.next_attempt_at < 'infinity'
+           and o.environment_id is not distinct from p_environment_id
+         order by o.next_attempt_at limit pay_internal.due_rows()
+       ) d
+       where t.environment_id = p_environment_id limit pay_internal.due_rows())
+    )
+    select 'delivery', w.id, w.at, (select count(*) from waiting) from waiting w
+    where w.at <= p_until;
+end $$;
+
+create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
+returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_until constant timestamptz := coalesce(p_until::timestamptz, 'infinity');
+begin
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  elsif v_access.outcome = 'ok' then
+    select format('{"object":"due","now":%s,"until":%s,"data":[%s],"has_more":%s}',
+      to_json(pay_internal.wire_time(pay_internal.environment_time(v_access.environment_id))),
+      coalesce(to_json(pay_internal.wire_time(p_until::timestamptz))::text, 'null'),
+      coalesce(string_agg(format('{"kind":%s,"count":%s,"first_at":%s,"first_id":%s}',
+        to_json(k.kind), k.things, to_json(pay_internal.wire_time(k.first_at)),
+        to_json(k.first_id)), ',' order by k.first_at, k.kind), ''),
+      to_json(coalesce(bool_or(k.rows_read >= pay_internal.due_rows()), false)))
+    into v_access.body
+    from (
+      select d.kind, count(*) as things, min(d.at) as first_at,
+        (array_agg(d.id order by d.at, d.id))[1] as first_id, max(d.rows_read) as rows_read
+      from (
+        select * from pay_internal.due_operations(v_access.environment_id, v_until)
+        union all
+        select * from pay_internal.due_deliveries(v_access.environment_id, v_until) where p_sends
+        union all
+        select 'instrument_end', t.id, t.idle_at, count(*) over () from (
+          select i.id, i.idle_at from pay.instruments i
+          where i.environment_id = any (array[v_access.environment_id])
+            and i.idle_at is not null and i.idle_at <= v_until
+          order by i.environment_id, i.idle_at limit pay_internal.due_rows()
+        ) t
+      ) d
+      where d.kind is not null
+      group by d.kind
+    ) k;
+  end if;
+  return v_access;
+end $$;
+grant execute on function pay.read_due(text, text, boolean) to pay_api;
 
 create or replace function pay.step_clock(
   p_environment_id text, p_response text, p_sends boolean
