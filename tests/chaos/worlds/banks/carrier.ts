@@ -4,18 +4,21 @@
  */
 
 import { join } from "node:path";
-import { type RunningCommand, startBankCommand } from "../../../support/bank/killed_command.ts";
+import { fileURLToPath } from "node:url";
+import CONFIG from "../../../../deno.json" with { type: "json" };
+import { KEYS } from "../../../support/bank/bank.ts";
 import { until } from "../../../support/common/until.ts";
 import type { RepeatingClient } from "../../harness/client.ts";
 import type { Stage } from "../../harness/stage.ts";
 
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const GIVE_UP_MS = 60_000;
 
 export class BankCarrier {
   readonly #folder: string;
   /** Files that the bridge has got, by their names. */
   readonly #got = new Map<string, string>();
-  #command: RunningCommand | null = null;
+  #command: Deno.ChildProcess | null = null;
   #files = 0;
 
   constructor(
@@ -28,7 +31,7 @@ export class BankCarrier {
 
   killCommand(): void {
     try {
-      this.#command?.kill();
+      this.#command?.kill("SIGKILL");
     } catch {
       // It has ended.
     }
@@ -75,12 +78,18 @@ export class BankCarrier {
   async #run(...args: string[]): Promise<void> {
     let said = "";
     await until(`deno task bank ${args[0]}`, async () => {
-      this.#command = startBankCommand(
-        ...[this.stage, ...args, "--account", this.account.id, "--json"] as const,
-      );
-      const { code, output, errors } = await this.#command.ended;
+      // With the flags of the task.
+      const [, ...task] = CONFIG.tasks.bank.split(" ");
+      this.#command = new Deno.Command(Deno.execPath(), {
+        args: [...task, ...args, "--account", this.account.id, "--json"],
+        cwd: ROOT,
+        env: { DATABASE_URL: this.stage.postgres.superuser_url, BANK_DETAILS_KEYS: KEYS },
+        stdout: "piped",
+        stderr: "piped",
+      }).spawn();
+      const { code, stdout, stderr } = await this.#command.output();
       this.#command = null;
-      said = output + errors;
+      said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
       return code === 0;
     }, GIVE_UP_MS).catch((error) => {
       throw new Error(`${error.message}: ${said.slice(0, 1_000)}`);
