@@ -440,57 +440,42 @@ for (const [rule, members, error] of REFUSED) {
 
 /** A batch of so many details is not in memory at once. */
 const LARGE = 1500;
-const largeBatch = (amount: string, refs: Members = {}, Chrgs: string | null = null) =>
-  writeEntry({
-    Amt: amount,
-    Chrgs,
-    NtryDtls: details(...Array.from({ length: LARGE }, (_, at) => ({
-      Refs: `<EndToEndId>E-${at}</EndToEndId>`,
-      ...refs,
-    }))),
-    AddtlNtryInf: "LATE",
+/** Such batches: their amount, members of each detail, their charge, and how they are booked. */
+const LARGE_BATCHES: [
+  amount: string,
+  members: Members,
+  Chrgs: string | null,
+  booked: [by: string, charge_minor: number] | RegExp,
+][] = [
+  ["15000.00 EUR", {}, null, ["details", 0]],
+  ...([["14995.00 EUR", true, 500], ["15000.00 EUR", false, 0]] as const).map((
+    [amount, is_included, charge_minor],
+  ): typeof LARGE_BATCHES[number] => [
+    amount,
+    {},
+    record("5.00 EUR", `<ChrgInclInd>${is_included}</ChrgInclInd>`),
+    ["details", charge_minor],
+  ]),
+  ["1.00 EUR", { Amt: null }, null, ["total", 0]],
+  ["15000.01 EUR", {}, null, /<Ntry>: the amounts of more than 1000 details/],
+];
+for (const [at, [amount, members, Chrgs, booked]] of LARGE_BATCHES.entries()) {
+  Deno.test(`readBankFile() reads a batch with very many details: ${at} ${booked}`, async () => {
+    const NtryDtls = details(...Array.from({ length: LARGE }, (_, at) => ({
+      ...{ Refs: `<EndToEndId>E-${at}</EndToEndId>`, ...members },
+    })));
+    const batch = writeEntry({ Amt: amount, Chrgs, NtryDtls, AddtlNtryInf: "LATE" });
+    const file = writeFile([{ entries: batch + writeEntry() }]);
+    if (booked instanceof RegExp) return await assert.rejects(readFile(file), booked);
+    const [read, other] = await readEntries(file);
+    assert.deepEqual([read?.booked_by, read?.charge_minor], booked);
+    assert.equal(other?.details.length, 0);
+    if (read?.booked_by === "total") return;
+    const ids = read!.details.map(({ end_to_end_id }) => end_to_end_id);
+    assert.deepEqual(ids, Array.from({ length: LARGE }, (_, at) => `E-${at}`));
+    assert.ok(read!.details.every(({ amount_minor }) => amount_minor === 1000));
   });
-
-Deno.test("readBankFile() reads a batch with very many details", async () => {
-  const entries = largeBatch("15000.00 EUR") + writeEntry();
-  const [batch, other] = await readEntries(writeFile([{ entries }]));
-  assert.equal(batch?.booked_by, "details");
-  assert.deepEqual(
-    batch.details.map(({ end_to_end_id }) => end_to_end_id),
-    Array.from({ length: LARGE }, (_, at) => `E-${at}`),
-  );
-  assert.ok(batch.details.every(({ amount_minor }) => amount_minor === 1000));
-  assert.equal(other?.details.length, 0);
-});
-
-Deno.test("readBankFile() reads a batch with very many details and a charge", async () => {
-  for (
-    const [amount, is_included, charge_minor] of [
-      ["14995.00 EUR", true, 500],
-      ["15000.00 EUR", false, 0],
-    ] as const
-  ) {
-    const entries = largeBatch(
-      amount,
-      {},
-      record("5.00 EUR", `<ChrgInclInd>${is_included}</ChrgInclInd>`),
-    );
-    const [batch] = await readEntries(writeFile([{ entries }]));
-    assert.equal(batch?.charge_minor, charge_minor);
-  }
-});
-
-Deno.test("readBankFile() reads a batch with very many details that have no amount", async () => {
-  const entries = largeBatch("1.00 EUR", { Amt: null }) + writeEntry();
-  const [batch, other] = await readEntries(writeFile([{ entries }]));
-  assert.deepEqual([batch?.booked_by, batch?.amount_minor], ["total", 100]);
-  assert.equal(other?.details.length, 0);
-});
-
-Deno.test("readBankFile() refuses a batch with very many details and another sum", async () => {
-  const file = writeFile([{ entries: largeBatch("15000.01 EUR") }]);
-  await assert.rejects(readFile(file), /<Ntry>: the amounts of more than 1000 details/);
-});
+}
 
 /** The members of a value that another one has. */
 function pick<T extends object>(value: T, members: Partial<T>): Partial<T> {

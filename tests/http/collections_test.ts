@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { recordOf } from "../support/database/payment_records.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
@@ -225,22 +224,4 @@ serviceCase("collections of one statement under one mandate", async (_t, service
     ...Array(4).fill(201),
     ...Array(4).fill(400),
   ]);
-});
-
-serviceCase("the journey of a collection and a payout in a sandbox", async (_t, service) => {
-  const advances = { pay_: "payments", re_: "refunds", tr_: "transfers" };
-  const move = async (id: string, body: unknown) => {
-    const list = advances[id.slice(0, id.indexOf("_") + 1) as keyof typeof advances];
-    const moved = await service.call("POST", `${SANDBOX}/${list}/${id}/advance`, { body });
-    assert.equal(moved.status, 200, moved.text);
-  };
-  await runBankJourney({
-    call: (method, path, body) => service.call(method, path, { body }),
-    bank: {
-      book: (id) => move(id, { to: "completed" }),
-      giveBack: (id, return_code) => move(id, { to: "failed", return_code }),
-    },
-    mandate_id: "journey",
-  });
-  await assertSilent(service.sql);
 });

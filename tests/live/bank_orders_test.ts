@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import { dueDate } from "../../shared/domain/payments/collection.ts";
 import { changeBankAccount, written } from "../support/bank/bank.ts";
-import { runBankJourney } from "../support/bank/bank_journey.ts";
-import { type BookingForm, no_bank_double } from "../support/bank/double.ts";
+import { no_bank_double } from "../support/bank/double.ts";
 import {
   assertHidden,
   type LiveBank,
@@ -223,38 +222,10 @@ async function sendOrders(
     assert.deepEqual(await booked(id), ["completed"]);
   });
 
-  await t.step("the journey of a sandbox, booked by totals", async () => {
-    await runBankJourney({ call: journeyCall, bank: journeyBank("total"), mandate_id: "total" });
-  });
-
   await t.step("the database shows no whole IBAN, and the books agree", async () => {
     await assertHidden(sql);
     const { booked, exceptions } = await bank.importGood(await bank.write("camt.053"));
     assert.deepEqual([booked, exceptions], [0, 0]);
     await assertSilent(sql);
   });
-
-  async function journeyCall(method: string, path: string, body?: unknown) {
-    const { http, ...response } = await call(method, path.replace(/^.*\/v1\//, ""), body);
-    return { status: http, body: response };
-  }
-
-  function journeyBank(form: BookingForm) {
-    return {
-      async book(id: string) {
-        await bank.takeOrders();
-        await bank.book([id], form);
-        await bank.notify();
-      },
-      async giveBack(id: string, code: string) {
-        await bank.takeOrders();
-        if ((await bank.books()).orders[written(id)] === "taken") {
-          await bank.reject([id], code);
-        } else {
-          await bank.giveBack(id, code);
-          await bank.notify();
-        }
-      },
-    };
-  }
 }

@@ -58,10 +58,14 @@ const BY_HAND: [
   /** Whether the bank has booked the orders before, so that the entry takes them back. */
   is_back?: true,
 ][] = [
+  ["collection", 4040, [0, 2], "completed processing completed"],
   ["collection", 4000, [0, 2, "--fee=0.40"], "completed processing completed"],
+  ["collection", 6030, ["file", "--fee=0.30"], "completed completed completed"],
   ["transfer", 4040, [0, 2], "completed pending completed"],
   ["refund", 4080, [0, 2, "--fee=0.40"], "completed pending completed"],
+  ["transfer", 1010, [0], "completed pending pending"],
   ["refund", 1010, [0], "completed pending pending"],
+  ["collection", 4040, [0, 1], /orders and the fee come to 30\.30 EUR, and the entry is 40\.40/],
   ["collection", 4040, [0, 0, 2, "--fee=10.10"], /come to 30\.30 EUR/],
   ["collection", -4040, [0, 2], /no exported payout in EUR .*, and no collection that can come/],
   ["collection", -4040, [0, 2], `${BACK} completed ${BACK}`, true],
@@ -221,11 +225,15 @@ const AMOUNT_CASES: [
   fee?: string,
 ][] = [
   ["a collection that is returned with a charge", "collection", "<10.50", "failed 350"],
+  ["with the most that is plausible", "collection", "<22.00", "failed 1500"],
   ["with more", "collection", "<22.01", "failed 1501", "15.01"],
   ["with less than it was", "collection", "<6.99", "completed 0", "0.01"],
   ["a collection that is booked without a charge", "collection", "6.70", "completed 30", "0.30"],
   ["a collection that is booked with more", "collection", "7.01", "processing 0", "0.01"],
   ["a transfer that is returned without a charge", "transfer", "<0.50", "failed 650"],
+  ["a transfer that is returned with more", "transfer", "<7.01", "completed 0", "0.01"],
+  ["a transfer that is booked with a charge", "transfer", "7.01", "completed 1", "0.01"],
+  ["a refund that is returned without a charge", "refund", "<6.50", "failed 50"],
   ["a refund that is booked with a charge", "refund", "7.20", "completed 20", "0.20"],
 ];
 

@@ -5,7 +5,6 @@ import { startNodeProxy } from "../support/chain/node_proxy.ts";
 import { balanceOf, newAddress, payoutCase } from "../support/chain/payout_case.ts";
 import { providerCommands, setFlags } from "../support/live/provider_commands.ts";
 
-const STUCK_S = 200;
 const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;
 
 payoutCase("one node that lies about fees", async (given, signer, t) => {
@@ -100,26 +99,6 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
       assert.equal(await given.statusOf(made), "completed");
     });
   }
-  await t.step("at the limit it waits, and says so; a higher limit lets it go on", async () => {
-    await set({ max_fee: "0.0002" });
-    const before = signer.nonces.length;
-    const made = await transfer(10, newAddress());
-    for (let turn = 0; turn < 4; turn++) {
-      await later(STUCK_S);
-      await mineAt(gwei(4));
-    }
-    assert.equal(await given.statusOf(made), "pending");
-    assert.ok(Math.max(...signer.costs.slice(before)) <= 2e14, "never above max_fee");
-    assert.match(await operations(), /max_fee 0\.0002/);
-    assert.equal(await waits(made), true);
-    await set({ max_fee: "0.002" });
-    for (let turn = 0; turn < 4; turn++) {
-      await later(STUCK_S);
-      await mineAt(gwei(4));
-    }
-    await final();
-    assert.equal(await given.statusOf(made), "completed");
-  });
 });
 
 payoutCase("payouts and a node that is wrong or limited", async (given, signer, t) => {
@@ -180,14 +159,5 @@ payoutCase("payouts and a node that is wrong or limited", async (given, signer, 
     await final();
     assert.equal(await statusOf(made), "completed");
     await given.set({ rpc_urls: `${proxy.url},${node.url}` });
-  });
-  await t.step("many payouts in one block take few requests", async () => {
-    const made = [];
-    for (let i = 0; i < 60; i++) made.push(await transfer(10, newAddress()));
-    await given.world.mine(8);
-    proxy.requests = 0;
-    await given.work();
-    for (const each of made) assert.equal(await statusOf(each), "completed");
-    assert.ok(proxy.requests < 40, `${proxy.requests} requests`);
   });
 });

@@ -4,18 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { exportPayouts } from "../../apps/operator/payouts.ts";
-import { runWorkCommand } from "../../apps/operator/provider_work.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
-import {
-  balanceOf,
-  MINUTE_S,
-  newAddress,
-  payoutCase,
-  transferOf,
-} from "../support/chain/payout_case.ts";
+import { MINUTE_S, newAddress, payoutCase, transferOf } from "../support/chain/payout_case.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 
 payoutCase(
@@ -146,20 +138,6 @@ payoutCase("payouts that cannot be paid", async (given, signer, t) => {
     await final();
     assert.equal(await statusOf(made), "completed");
   });
-  await t.step("money for one of two: the other one waits for more", async () => {
-    const payment = await paid();
-    const left = await balanceOf(given, wallet);
-    await given.payByHand(newAddress(), left - 500);
-    await given.mined();
-    const one = await refund(payment, 400, newAddress());
-    const other = await refund(payment, 300, newAddress());
-    assert.match((await reply(other.id)).last_reply, /has 0\.000100 USDC.* needs 0\.000300 USDC/);
-    await given.world.transfer(usdc, wallet, 10_000);
-    await given.mined();
-    await later();
-    await final();
-    assert.deepEqual([await statusOf(one), await statusOf(other)], ["completed", "completed"]);
-  });
   await t.step("a reverted one fails, and the amount can be refunded again", async () => {
     const payment = await paid();
     const made = await refund(payment, 400, newAddress());
@@ -264,17 +242,6 @@ payoutCase(
       assert.deepEqual(await statuses(), ["completed", "completed"]);
       assert.deepEqual(await received(to), [100, 100]);
     });
-    await t.step("two transfers in one block settle two", async () => {
-      await given.set({ signer_url: null });
-      const more = [await refund(payment, 100, to), await refund(payment, 100, to)];
-      await run();
-      for (const gas of ["0xf4240", "0xf4241"]) await given.payByHand(to, 100, { gas });
-      await final();
-      assert.deepEqual([await statusOf(more[0]), await statusOf(more[1])], [
-        "completed",
-        "completed",
-      ]);
-    });
   },
 );
 
@@ -322,40 +289,3 @@ payoutCase("each transfer settles one payout", async (given, _signer, t) => {
     assert.equal(await exported(second_id), 1);
   });
 });
-
-payoutCase(
-  "a payout that is paid after the operator has settled it as failed",
-  async (given, signer) => {
-    const { service: { sql, deps, ...service }, statusOf, final } = given;
-    const payment = await given.paid();
-    signer.way = "lost";
-    const [refund, transfer] = [
-      await given.refund(payment, 100, newAddress()),
-      await given.transfer(200, newAddress()),
-    ];
-    await given.world.mine(8);
-    // The reading is stalled, so nobody knows the transactions.
-    const stop = () => sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
-    await stop();
-    await service.setClock(Date.now() + 2 * 3_600_000);
-    await deps.provider_worker.notify();
-    const operations = await sql<{ id: string; state: string }[]>`
-    select id, state from pay.provider_operations where op in ('refund', 'transfer')`;
-    assert.deepEqual(operations.map(({ state }) => state), ["operator", "operator"]);
-    for (const { id } of operations) {
-      await runWorkCommand({ action: "settle", id, reference: null, syncs: true, is_json: false }, {
-        sql,
-        findConnector: connectorsOf(sql),
-        env: () => undefined,
-        print: () => {},
-      });
-    }
-    await final();
-    assert.deepEqual([await statusOf(refund), await statusOf(transfer)], ["failed", "failed"]);
-    const found = await sql`select reason from pay.list_reported_events() order by amount_minor`;
-    assert.deepEqual(found.map(({ reason }) => reason), [
-      "the refund succeeded at the provider, but is failed here",
-      "the transfer succeeded on the chain, but is failed here",
-    ]);
-  },
-);

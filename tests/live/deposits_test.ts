@@ -7,7 +7,6 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../apps/operator/check_books.ts";
-import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
@@ -20,10 +19,8 @@ import {
   stablecoinCase,
   unapplied,
 } from "../support/chain/stablecoin_case.ts";
-import { until } from "../support/common/until.ts";
 import { openProviderStore } from "../support/database/provider_flow.ts";
 import { startSecondService } from "../support/service/second_service.ts";
-import { launchServer } from "../support/service/server_process.ts";
 import { startService, type TestResponse } from "../support/service/service.ts";
 
 const BODY = {
@@ -110,19 +107,11 @@ Deno.test("a live payment by stablecoin", async (t) => {
       assert.notEqual(other.body.next_action.address, address);
       assert.deepEqual((await shown(one.body.id)).next_action, next_action);
     });
-    const refused: [param: string, body: object][] = [
-      ["wallet", { wallet: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", method_kind: undefined }],
-      ["currency", { currency: "EUR" }],
-      ["capture", { capture: "manual" }],
-      ["outcome", { outcome: "success" }],
-    ];
-    for (const [param, body] of refused) {
-      await t.step(`is refused with a wrong ${param}`, async () => {
-        const { status, body: response } = await pay(body);
-        assert.equal(status, 400);
-        assert.equal(response.error.param, param);
-      });
-    }
+    await t.step("is refused with a wallet of the payer", async () => {
+      const wallet = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
+      const { status, body } = await pay({ wallet, method_kind: undefined });
+      assert.deepEqual([status, body.error.param], [400, "wallet"]);
+    });
     await t.step("is cancelled without a provider, as long as nothing has come", async () => {
       const { body: payment } = await pay();
       const url = `/api-v1-payments/v1/payments/${payment.id}/cancel`;
@@ -214,17 +203,6 @@ stablecoinCase(
       where subject_id = ${payment.id} and state = 'succeeded'`;
       assert.equal(event!.tx_hash, hash);
     });
-    await t.step("several transfers in blocks of their own", async () => {
-      const payment = await given.create();
-      for (const [amount, seen] of [[300, 300], [300, 600], [400, 1000]] as const) {
-        await send(payment, amount);
-        await mined();
-        assert.deepEqual(await shown(payment), [`processing ${seen}`]);
-      }
-      await final();
-      assert.deepEqual(await shown(payment), ["completed 1000"]);
-      assert.equal(await unapplied(given, payment.id), 0);
-    });
     assert.deepEqual(await reported(given), []);
     await assertBalanced(given);
   },
@@ -248,31 +226,6 @@ stablecoinCase("a chain that undoes a transfer takes the payment back", async (g
     assert.deepEqual(await shown(payment), ["completed 1000"]);
     const types = ["created", "pending", "processing", "pending", "completed"];
     assert.deepEqual(await eventsOf(given, payment), types);
-  });
-  await t.step("one of two transfers, and another token: the other one counts", async () => {
-    const payment = await given.create();
-    await send(payment, 600);
-    await mined();
-    await send(payment, 400);
-    await send(payment, 300, given.usdt);
-    await mined();
-    await node.call("anvil_reorg", 1, []);
-    await work();
-    assert.deepEqual(await shown(payment), ["processing 600"]);
-    await send(payment, 400);
-    await final();
-    assert.deepEqual(await shown(payment), ["completed 1000"]);
-  });
-  await t.step("a transfer in another block of the new chain counts once", async () => {
-    const payment = await given.create();
-    const hash = await send(payment, 1000);
-    await mined();
-    const transaction = await node.call("eth_getRawTransactionByHash", hash);
-    await node.call("anvil_reorg", 1, [[transaction, 0]]);
-    await mined();
-    assert.deepEqual(await shown(payment), ["processing 1000"]);
-    await final();
-    assert.deepEqual(await shown(payment), ["completed 1000"]);
   });
   await t.step("the whole amount after the time, in a block that is undone", async () => {
     const payment = await given.create();
@@ -310,21 +263,6 @@ stablecoinCase("money that does not fit is booked and reported", async (given, t
     assert.deepEqual(await shown(payment), ["completed 1500"]);
     assert.equal(await unapplied(given, payment.id), 570);
   });
-  await t.step("a token that is not requested, a fake one, and the coin of the chain", async () => {
-    const payment = await create();
-    const { world, account_id } = given;
-    const { address } = payment.next_action;
-    await send(payment, 1000, given.usdt);
-    await send(payment, 1000, await world.deployToken());
-    await world.node.call("eth_sendTransaction", { from: world.payer, to: address, value: "0x5" });
-    await send(payment, 0);
-    await final();
-    assert.deepEqual(await shown(payment), ["pending 0"]);
-    assert.equal(await unapplied(given, account_id), 1000);
-    await send(payment, 1000);
-    await final();
-    assert.deepEqual(await shown(payment), ["completed 1000"]);
-  });
   await t.step(
     "after the time: expired, underpaid, and final with money of the last minute",
     async () => {
@@ -350,82 +288,6 @@ stablecoinCase("money that does not fit is booked and reported", async (given, t
       assert.deepEqual(left, [1000, 1000, 600]);
     },
   );
-  const reports = await reported(given);
-  assert.deepEqual(reports.filter((each) => each.startsWith("unmatched")), ["unmatched 1000"]);
+  assert.ok((await reported(given)).every((each) => !each.startsWith("unmatched")));
   await assertBalanced(given);
-});
-
-stablecoinCase("a server that dies before it records the address keeps it", async (given) => {
-  const { service: { sql, live, database } } = given;
-  /** Asks for the payment, with the same key each time, until a response has its address. */
-  const payAt = async (base_url: string) => {
-    // deno-lint-ignore no-explicit-any
-    let body: any;
-    await until("the address is recorded", async () => {
-      const response = await fetch(`${base_url}/api-v1-payments/v1/payments`, {
-        method: "POST",
-        headers: {
-          Authorization: `Bearer ${live.text}`,
-          "Content-Type": "application/json",
-          "Idempotency-Key": "the-only-one",
-        },
-        body: JSON.stringify({ amount: 1000, currency: "USDC", method_kind: "stablecoin" }),
-      });
-      body = await response.json();
-      return Boolean(body.next_action);
-    }, 60_000);
-    return body;
-  };
-  const first = await launchServer(database.functions_url, { lease_ms: 1_000 });
-  let second: typeof first | null = null;
-  const waiting = await sql.reserve();
-  try {
-    // The reservation inserts no provider event, and the record does. So the record waits, and
-    // the reservation is committed.
-    await waiting`begin`;
-    await waiting`lock table pay.provider_events in share row exclusive mode`;
-    // A server that has just started can be too slow for its first response under load. Then the
-    // worker records the address after the lease of the request, and another request waits for it.
-    const lost = payAt(first.base_url).then(() => "created", () => "lost");
-    const blocked = () =>
-      sql`select pid from pg_stat_activity
-        where wait_event_type = 'Lock' and datname = current_database()
-          and query like '%pay.record(%'`;
-    await until("the record waits", async () => (await blocked()).length > 0, 60_000);
-    const backends = await blocked();
-    await first.kill();
-    // Without its client the record would still be committed.
-    for (const { pid } of backends) await sql`select pg_terminate_backend(${pid}, 10000)`;
-    await waiting`rollback`;
-    assert.equal(await lost, "lost");
-    const reserved = await sql`
-      select d.xpub_index::int, c.provider_reference
-      from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
-    assert.deepEqual(reserved.map((row) => ({ ...row })), [
-      { xpub_index: 0, provider_reference: null },
-    ]);
-    second = await launchServer(database.functions_url, { lease_ms: 1_000 });
-    await sql`update pay.provider_operations set next_attempt_at = now(), leased_until = null`;
-    const body = await payAt(second.base_url);
-    assert.equal(body.next_action.address, depositAddress(XPUB, 0));
-    const [count] = await sql`
-      select (select count(*) from pay.deposit_addresses)::int as addresses,
-        (select next_index from pay.xpub_counters)::int as next_index`;
-    assert.deepEqual({ ...count }, { addresses: 1, next_index: 1 });
-    await second.kill();
-    await given.send(body, 1000);
-    // It can have died while it read the chain, and its last statement can still take the lease.
-    await until("the payment is completed", async () => {
-      await sql`update pay.provider_cursors set leased_until = null`;
-      await given.final();
-      return (await given.shown(body)).join() === "completed 1000";
-    });
-    await assertBalanced(given);
-  } finally {
-    // An open transaction would keep the service from closing.
-    await waiting`rollback`;
-    waiting.release();
-    await first.kill();
-    await second?.kill();
-  }
 });

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+import { dieDuringOperation, type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
   deliver,
@@ -16,7 +16,6 @@ import {
 } from "../support/live/live_books.ts";
 import { intent } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
-import { startSecondService } from "../support/service/second_service.ts";
 import { until } from "../support/common/until.ts";
 
 const PAYMENT = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" } };
@@ -82,26 +81,6 @@ liveCase(
 async function countOperations({ service }: LiveCase): Promise<number> {
   const [row] = await service.sql`select count(*)::int as operations from pay.provider_operations`;
   return row!.operations;
-}
-
-/** Makes a product in which a request dies between its reservation and its record. */
-async function dieDuringOperation(given: LiveCase, idempotency_key: string): Promise<void> {
-  const provider_secret = (name: string) => given.variables[name];
-  const second = startSecondService(given.service, { provider_secret });
-  const { length } = (await given.books()).charge;
-  // The provider does its work, but its response comes after the death.
-  await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
-  const key = given.service.live.text;
-  const dying = second.call("POST", "/api-v1-payments/v1/payments", {
-    key,
-    idempotency_key,
-    body: PAYMENT,
-  });
-  await until("the provider has charged", async () => {
-    return (await given.books()).charge.length > length;
-  });
-  await second.close();
-  assert.equal((await dying).status, 503);
 }
 
 liveCase(

@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { until } from "../support/common/until.ts";
 import {
   assertBalanced,
   breaches,
@@ -18,9 +17,14 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
-import { atStripe, type LiveCase, liveCase, referenceOf } from "../support/live/live_case.ts";
+import {
+  atStripe,
+  dieDuringOperation,
+  type LiveCase,
+  liveCase,
+  referenceOf,
+} from "../support/live/live_case.ts";
 import { providerCommands } from "../support/live/provider_commands.ts";
-import { startSecondService } from "../support/service/second_service.ts";
 import { DOCS_URL } from "../support/service/service.ts";
 
 /** Runs a command with `--json`. Returns its output. */
@@ -125,23 +129,9 @@ liveCase("operations without a result are listed and settled", async (given, t) 
   await t.step("the error of a request that died has the address of its explanation", async () => {
     given.variables["DOCS_URL"] = `${DOCS_URL}/`;
     const declined = { card: { token: "pm_card_chargeDeclined" } };
-    const died = { key: given.service.live.text, idempotency_key: "died" };
-    const provider_secret = (name: string) => given.variables[name];
-    const second = startSecondService(given.service, { provider_secret });
-    const { length } = (await given.books()).payment_intent;
-    await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
-    const dying = second.call("POST", "/api-v1-payments/v1/payments", {
-      ...died,
-      body: { amount: 1000, currency: "EUR", ...declined },
-    });
-    await until(
-      "the provider has declined",
-      async () => (await given.books()).payment_intent.length > length,
-    );
-    await second.close();
-    assert.equal((await dying).status, 503);
+    await dieDuringOperation(given, "died", declined);
     await run(given, "retry", await giveUp(given));
-    const { status, body } = await given.pay(declined, died);
+    const { status, body } = await given.pay(declined, { idempotency_key: "died" });
     assert.equal(status, 402);
     assert.equal(body.error.doc_url, `${DOCS_URL}/errors.html#payment_declined`);
   });

@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
+import { until } from "../common/until.ts";
+import { startSecondService } from "../service/second_service.ts";
 import {
   no_stripe_double,
   startStripeDouble,
@@ -143,6 +145,28 @@ export async function paid(given: LiveCase, token = "pm_card_visa"): Promise<str
   assert.equal(status, 201);
   await given.work();
   return body.id;
+}
+
+/** Makes a product in which the request of a payment dies between its reservation and its record. */
+export async function dieDuringOperation(
+  given: LiveCase,
+  idempotency_key: string,
+  more: object = {},
+): Promise<void> {
+  const { double, service, variables, books } = given;
+  const second = startSecondService(service, { provider_secret: (name) => variables[name] });
+  const { length } = (await books()).payment_intent;
+  // The provider does its work, but its response comes after the death.
+  await double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
+  const body = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" }, ...more };
+  const options = { key: service.live.text, idempotency_key, body };
+  const dying = second.call("POST", "/api-v1-payments/v1/payments", options);
+  await until(
+    "the provider has worked",
+    async () => (await books()).payment_intent.length > length,
+  );
+  await second.close();
+  assert.equal((await dying).status, 503);
 }
 
 /** Refunds a payment. */
