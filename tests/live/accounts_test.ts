@@ -33,32 +33,16 @@ liveCase("without an account a live create is 503 and writes nothing", async (gi
   assert.deepEqual((await given.books()).payment_intent, []);
 });
 
-const BAD_CARDS: [name: string, body: object, param: string, is_stored: boolean][] = [
-  [
-    "a card number",
-    { card: { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" } },
-    "card.number",
-    false,
-  ],
-  ["a token that does not exist", { card: { token: "pm_unknown" } }, "card.token", true],
-];
-liveCase("a live create with a wrong card is 400 and charges nothing", async (given, t) => {
-  for (const [name, body, param, is_stored] of BAD_CARDS) {
-    await t.step(name, async () => {
-      const before = await counts(given);
-      const response = await given.pay({ ...body });
-      assert.equal(response.status, 400, response.text);
-      const { error } = response.body;
-      assert.deepEqual([error.code, error.param], ["invalid_parameter", param]);
-      assert.ok(!response.text.includes("4242424242424242"));
-      const { payments } = await counts(given);
-      assert.equal(payments - before.payments, is_stored ? 1 : 0);
-      if (is_stored) assert.equal(error.payment.status, "failed");
-    });
-  }
-  assert.deepEqual((await given.books()).charge, []);
-  await assertBalanced(given);
-});
+liveCase(
+  "a live create with a token that does not exist is 400 and charges nothing",
+  async (given) => {
+    const { status, body: { error } } = await given.pay({ card: { token: "pm_unknown" } });
+    assert.deepEqual([status, error.code, error.param], [400, "invalid_parameter", "card.token"]);
+    assert.equal(error.payment.status, "failed");
+    assert.deepEqual((await given.books()).charge, []);
+    await assertBalanced(given);
+  },
+);
 
 /** The operations that are refused, and the response of each. */
 const OPERATIONS: [

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { dueDate } from "../../shared/domain/payments/collection.ts";
-import { changeBankAccount, written } from "../support/bank/bank.ts";
+import { written } from "../support/bank/bank.ts";
 import { no_bank_double } from "../support/bank/double.ts";
 import {
   assertHidden,
@@ -143,23 +143,6 @@ async function sendOrders(
     assert.equal((await show(a.id)).status, "completed");
     assert.equal((await show(b.id)).status, "completed");
   });
-
-  await t.step(
-    "with vop=opt_out two payouts leave without verification, one does not",
-    async () => {
-      await changeBankAccount(service, bank.account_id, { vop: "opt_out" });
-      const ids = [];
-      for (const payouts of [1, 2]) {
-        for (let i = 0; i < payouts; i++) ids.push((await transfer()).id);
-        const [file] = await bank.takeOrders();
-        const { body: { data: [listed] } } = await bridge("GET", "files");
-        const expected = payouts > 1 ? "opt_out" : undefined;
-        assert.deepEqual([file!.vop, listed.vop], [expected, expected]);
-      }
-      await changeBankAccount(service, bank.account_id, { vop: "check" });
-      assert.deepEqual(await booked(...ids), ["completed", "completed", "completed"]);
-    },
-  );
 
   await t.step("a bridge exports orders, and gets each file with the same bytes", async () => {
     const { id } = await transfer();

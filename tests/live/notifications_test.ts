@@ -101,18 +101,6 @@ liveCase("events of other connected accounts are ignored and counted", async (gi
   assert.equal((await shown(given, id)).status, "completed");
 });
 
-liveCase("during a rotation each of two secrets signs", async (given) => {
-  given.variables.PROVIDER_NEXT = "whsec_next";
-  await given.service.sql`update pay.provider_accounts
-    set notification_secret_names = '{PROVIDER_NEXT,PROVIDER_STRIPE_NOTIFICATIONS}'`;
-  for (const secrets of [["whsec_next"], [NOTIFICATION_SECRET]]) {
-    const [id, event] = await settledByEvent(given);
-    assert.equal((await notify(given, JSON.stringify(event), { secrets })).status, 200);
-    await given.work();
-    assert.equal((await shown(given, id)).status, "completed");
-  }
-});
-
 liveCase("notifications in reverse order, each twice, lead to the same end", async (given) => {
   await stopPolls(given);
   const [id, { data }] = await settledByEvent(given);

@@ -42,10 +42,12 @@ export function createCustomer(work: Work, form: Form): Outcome {
 }
 
 /** Makes a payment method as Stripe's fields in the payer's browser do. It pays once. */
-export function createMethod(work: Work, name: string, customer: string | null = null) {
+function createMethod(work: Work, name: string) {
   const token = TOKENS.get(name)!;
   const { id: _, created: __, object: ___, ...fields } = paymentMethod(name, token);
-  return work.make("payment_method", "pm", { ...fields, customer, _token: token, _is_used: false });
+  return work.make("payment_method", "pm", {
+    ...{ ...fields, customer: null, _token: token, _is_used: false },
+  });
 }
 
 /** Finds the card of a request, or refuses it as Stripe does. */

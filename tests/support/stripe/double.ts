@@ -43,8 +43,6 @@ interface StripeActions {
   settle_payout: { payout: string; status: "paid" | "failed" | "canceled" };
   /** Ends an authorization, as Stripe does after seven days. */
   expire: { payment_intent: string };
-  /** Makes a token of a test card in the payer's browser. It pays once. */
-  tokens: { owner: string; card: string };
   /** The network gives a saved card another expiry. */
   renew: { payment_method: string; exp_year: number };
   /** Confirms a declined payment with another card, in the payer's browser. */

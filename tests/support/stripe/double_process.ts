@@ -10,7 +10,7 @@
 
 import { createServer, type ServerResponse } from "node:http";
 import { Api, type HttpCall } from "./api.ts";
-import { createMethod, renew } from "./cards.ts";
+import { renew } from "./cards.ts";
 import { Engine, EngineAway } from "./engine.ts";
 import { Faults, SERVER_ERROR } from "./faults.ts";
 import { Journal } from "./journal.ts";
@@ -102,8 +102,6 @@ async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
       return await api.change(given.payment_intent, (work) => {
         return cancel(work, given.payment_intent, { cancellation_reason: "automatic" });
       });
-    case "tokens":
-      return await api.change(given.owner, (work) => done(createMethod(work, given.card)));
     case "renew":
       return await api.change(given.payment_method, (work) => {
         return renew(work, given.payment_method, given.exp_year);
