@@ -57,17 +57,6 @@ const CASES: [
     "5 pay_0",
     "6 pay_0",
   ],
-  [
-    "two logs in one transaction of a contract",
-    async ({ world, token, books }, to) => {
-      const exchange = await world.deployExchange();
-      await world.transfer(token, exchange, 100);
-      await world.payAll(exchange, token, [to, books.list[1]!.address, to], 7);
-    },
-    "7 pay_0",
-    "7 pay_1",
-    "7 pay_0",
-  ],
   ["a transfer of zero", ({ world, token }, to) => world.transfer(token, to, 0)],
   [
     "a fake token with the same symbol",

@@ -1,6 +1,6 @@
 /**
- * A token with 6 decimals, and a contract that pays several addresses in one transaction, as an
- * exchange does. Compiled by solc 0.8.30 for "paris" with the optimizer (1 run), without metadata:
+ * A token with 6 decimals, compiled by solc 0.8.30 for "paris" with the optimizer (1 run), without
+ * metadata:
  *
  * ```solidity
  * contract Token {
@@ -21,12 +21,6 @@
  *         balanceOf[to] += value;
  *         emit Transfer(msg.sender, to, value);
  *         return true;
- *     }
- * }
- *
- * contract Exchange {
- *     function payAll(Token token, address[] calldata to, uint256 value) external {
- *         for (uint256 i = 0; i < to.length; i++) token.transfer(to[i], value);
  *     }
  * }
  * ```
@@ -69,27 +63,11 @@ const TOKEN = "0x" +
   "1b600052602260045260246000fd5b50919050565b634e487b7160e01b600052601160045260246000fd5b8181" +
   "03818111156102465761024661033c565b808201808211156102465761024661033c56";
 
-const EXCHANGE = "0x" +
-  "6080604052348015600f57600080fd5b5061020a8061001f6000396000f3fe6080604052348015610010576000" +
-  "80fd5b506004361061002b5760003560e01c80630be7b15014610030575b600080fd5b61004361003e36600461" +
-  "011f565b610045565b005b60005b8281101561010057846001600160a01b031663a9059cbb8585848181106100" +
-  "71576100716101ae565b905060200201602081019061008691906101c4565b6040516001600160e01b031960e0" +
-  "84901b1681526001600160a01b039091166004820152602481018590526044016020604051808303816000875a" +
-  "f11580156100d3573d6000803e3d6000fd5b505050506040513d601f19601f8201168201806040525081019061" +
-  "00f791906101e8565b50600101610048565b5050505050565b6001600160a01b038116811461011c57600080fd" +
-  "5b50565b6000806000806060858703121561013557600080fd5b843561014081610107565b9350602085013560" +
-  "01600160401b0381111561015b57600080fd5b8501601f8101871361016c57600080fd5b80356001600160401b" +
-  "0381111561018257600080fd5b8760208260051b840101111561019757600080fd5b9497602091909101965093" +
-  "94604001359392505050565b634e487b7160e01b600052603260045260246000fd5b6000602082840312156101" +
-  "d657600080fd5b81356101e181610107565b9392505050565b6000602082840312156101fa57600080fd5b8151" +
-  "80151581146101e157600080fd";
-
 /** An address in hex. */
 export type Hex = `0x${string}`;
 
 const ABI = parseAbi([
   "function transfer(address to, uint256 value)",
-  "function payAll(address token, address[] to, uint256 value)",
 ]);
 const SUPPLY = 10n ** 15n;
 /** Enough for each transaction, and set because the node would refuse one that it sees fail. */
@@ -116,10 +94,6 @@ export class ChainWorld {
     return await this.#deploy(TOKEN + supply.slice(2));
   }
 
-  async deployExchange(): Promise<Hex> {
-    return await this.#deploy(EXCHANGE);
-  }
-
   /**
    * Sends a transfer and returns the hash of its transaction. It is not in a block yet.
    * @param nonce by default the next one of the node
@@ -128,13 +102,6 @@ export class ChainWorld {
     const args = [to as Hex, BigInt(amount)] as const;
     const data = encodeFunctionData({ abi: ABI, functionName: "transfer", args });
     return await this.#send(token, data, nonce);
-  }
-
-  /** The exchange pays each address the amount, in one transaction. */
-  async payAll(exchange: Hex, token: Hex, to: readonly string[], amount: number): Promise<Hex> {
-    const args = [token, to as Hex[], BigInt(amount)] as const;
-    const data = encodeFunctionData({ abi: ABI, functionName: "payAll", args });
-    return await this.#send(exchange, data);
   }
 
   async mine(blocks = 1): Promise<void> {

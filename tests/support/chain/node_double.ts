@@ -1,4 +1,7 @@
-/** A node that responds with made-up blocks and logs, for limits and for load. */
+/**
+ * A node that responds with made-up blocks and logs, for limits and for load. A block has one
+ * transaction with all of its logs.
+ */
 
 import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 
@@ -74,7 +77,7 @@ export function startNodeDouble(chain: DoubleChain) {
           data: padded("0x1"),
           blockNumber: hex(number),
           blockHash: block(number).hash,
-          transactionHash: padded(hex(number * 100_000 + at)),
+          transactionHash: padded(hex(number)),
           logIndex: hex(at),
         })).filter(({ topics }) => wanted === undefined || wanted.has(topics[2]!))
       );
