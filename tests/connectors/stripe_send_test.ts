@@ -401,12 +401,6 @@ Deno.test("the provider event of evidence has the text, the reason and the date"
   });
 });
 
-Deno.test("send() shows the reason of Stripe's refusal", async () => {
-  const error = { type: "invalid_request_error", message: "This dispute is already closed" };
-  const { reply } = await sent(accepted, json(400, { error }));
-  assert.deepEqual(reply, { refused: "provider_refused", message: error.message });
-});
-
 Deno.test("find() reads only the dispute of the operation", async () => {
   await using server = await startFaultServer(json(200, LOST));
   const to = account({ settings: { base_url: server.base_url } });

@@ -16,6 +16,7 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
+import { json, startFaultServer } from "../support/connectors/fault_server.ts";
 import { movement, page } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
 
@@ -132,32 +133,25 @@ const BROKEN_PAGE = 30;
 const LEASE_MS = 31_000;
 const DAY_MS = 24 * HOUR_S * 1000;
 
-/** A provider whose list of movements has many pages of two: 1 cent, and 1 hundredth of a króna. */
-function startProvider() {
+Deno.test("the totals of a day with many pages are read in several jobs, each page once", async () => {
   const requested: number[] = [];
   let is_broken = false;
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
-    const { searchParams } = new URL(request.url);
-    const after = searchParams.get("starting_after");
+  // Each page has 1 cent, and 1 hundredth of a króna.
+  await using provider = await startFaultServer((response, received) => {
+    const after = received.query.get("starting_after");
     const at = after === null ? 0 : Number(after.slice("txn_".length)) + 1;
     requested.push(at);
     if (at === BROKEN_PAGE && !is_broken) {
       is_broken = true;
-      return new Response(null, { status: 500 });
+      return json(500, {})(response, received);
     }
     const cents = { amount: 1, fee: 0, net: 1 };
     const data = [
       movement({ ...cents, id: `txn_x${at}`, currency: "isk" }),
       movement({ ...cents, id: `txn_${at}` }),
     ];
-    return Response.json(page(data, at < PAGES - 1));
+    json(200, page(data, at < PAGES - 1))(response, received);
   });
-  const base_url = `http://127.0.0.1:${server.addr.port}`;
-  return { base_url, requested, close: () => server.shutdown() };
-}
-
-Deno.test("the totals of a day with many pages are read in several jobs, each page once", async () => {
-  const provider = startProvider();
   const service = await startService({ provider_secret: () => "sk_live_long" });
   const { sql, deps: { provider_worker } } = service;
   try {
@@ -170,10 +164,10 @@ Deno.test("the totals of a day with many pages are read in several jobs, each pa
     await sql`update pay.provider_cursors set polled_at = ${new Date(now)}`;
     /** The pages that one job asks for. */
     const poll = async () => {
-      provider.requested.length = 0;
+      requested.length = 0;
       await provider_worker.notify();
       await service.setClock(now += LEASE_MS);
-      return [provider.requested[0], provider.requested.at(-1), provider.requested.length];
+      return [requested[0], requested.at(-1), requested.length];
     };
     const totals = async () => {
       const rows = await sql`
@@ -190,6 +184,5 @@ Deno.test("the totals of a day with many pages are read in several jobs, each pa
     assert.deepEqual(await poll(), [undefined, undefined, 0]);
   } finally {
     await service.close();
-    await provider.close();
   }
 });

@@ -14,6 +14,7 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
+import { json, startFaultServer } from "../support/connectors/fault_server.ts";
 import { intent } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
 import { until } from "../support/common/until.ts";
@@ -152,30 +153,19 @@ liveCase(
 
 const CREATES = 300;
 
-/** A provider that responds to no create until the test lets it. */
-function startSlowProvider() {
+Deno.test("300 live creates under way hold no database connection while they wait", async () => {
   let waiting = 0;
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
-    const form = new URLSearchParams(await request.text());
+  // It responds to no create until the test lets it.
+  await using provider = await startFaultServer(async (response, received) => {
+    const { form } = received;
     const id = `pi_${++waiting}`;
     await released;
-    const call = form.get("metadata[call]");
+    const metadata = { payment: form.get("metadata[payment]"), call: form.get("metadata[call]") };
     const amount = Number(form.get("amount"));
-    const metadata = { payment: form.get("metadata[payment]"), call };
-    const amounts = { amount, amount_received: amount };
-    return Response.json(intent({ id, ...amounts, metadata, livemode: true, latest_charge: null }));
+    const members = { id, amount, amount_received: amount, metadata, latest_charge: null };
+    json(200, intent({ ...members, livemode: true }))(response, received);
   });
-  return {
-    base_url: `http://127.0.0.1:${server.addr.port}`,
-    waiting: () => waiting,
-    release,
-    close: () => server.shutdown(),
-  };
-}
-
-Deno.test("300 live creates under way hold no database connection while they wait", async () => {
-  const provider = startSlowProvider();
   const service = await startService({ provider_secret: () => "sk_live_many" });
   try {
     await service.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
@@ -183,19 +173,18 @@ Deno.test("300 live creates under way hold no database connection while they wai
       ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
     const pay = () => service.pay(PAYMENT, { key: service.live.text, unchecked: true });
     const paying = Array.from({ length: CREATES }, pay);
-    await until("every create waits for the provider", () => provider.waiting() === CREATES);
+    await until("every create waits for the provider", () => waiting === CREATES);
     // A transaction that is open during an operation would still be here.
     const busy = await service.sql`
       select state, query from pg_stat_activity
       where datname = current_database() and usename <> current_user and state <> 'idle'`;
     assert.deepEqual([...busy], []);
-    provider.release();
+    release();
     const responses = await Promise.all(paying);
     assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
     assert.deepEqual([...new Set(responses.map(({ body }) => body.status))], ["completed"]);
   } finally {
-    provider.release();
+    release();
     await service.close();
-    await provider.close();
   }
 });
