@@ -63,8 +63,7 @@ async function payLive(
   for (const settings of [euro, dollar]) {
     const { id: account_id, bridge_token } = await addBankAccount(service, settings);
     tokens.set(account_id, bridge_token);
-    const account = { account_id, ...settings };
-    banks.set(settings.currency, await Bank.open(service, double, folder, account));
+    banks.set(settings.currency, await Bank.open(service, double, folder, account_id, settings));
   }
   const bank = banks.get("EUR")!;
   const world: TransferWorld = {

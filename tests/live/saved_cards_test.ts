@@ -163,27 +163,16 @@ liveCase("a card that is saved without a charge", async (given, t) => {
       assert.equal((await read(given, instrument_id)).status, "active");
     });
   }
-  const standing = async ({ id, instrument_id }: { id: string; instrument_id: string }) => {
+  await t.step("the authentication fails: it ends at the provider", async () => {
+    const alone = { amount: 0, ...token("authenticationRequired"), ...BACK };
+    const { id, instrument_id, next_action } = await save(given, "u1", alone);
+    await visit(next_action.url, "failure");
+    await deliver(given, await eventsOf(given));
     const { status, failure_code } = await shown(given, id);
+    const instrument = await read(given, instrument_id);
     const { setup_intent } = await given.books();
     const setup = setup_intent.find(({ metadata }) => metadata.payment === id)!;
-    return [status, failure_code, (await read(given, instrument_id)).status, setup.status];
-  };
-  const challenged = () =>
-    save(given, "u1", { amount: 0, ...token("authenticationRequired"), ...BACK });
-  await t.step("declined, or the authentication fails: it ends at the provider", async () => {
-    const refused = await given.pay(
-      saving("u1", { amount: 0, ...token("chargeDeclinedInsufficientFunds"), ...BACK }),
-    );
-    assert.equal(refused.status, 402, refused.text);
-    await given.work();
-    assert.deepEqual(await standing(refused.body.error.payment), [
-      ...["declined", "insufficient_funds", "failed", "canceled"],
-    ]);
-    const payment = await challenged();
-    await visit(payment.next_action.url, "failure");
-    await deliver(given, await eventsOf(given));
-    assert.deepEqual(await standing(payment), [
+    assert.deepEqual([status, failure_code, instrument.status, setup.status], [
       ...["declined", "authentication_failed", "failed", "canceled"],
     ]);
   });
@@ -262,37 +251,30 @@ liveCase("an end detaches the card, once", async (given, t) => {
 });
 
 liveCase("what happens to a saved card at the provider", async (given, t) => {
-  for (const way of ["notification", "poll"]) {
-    await t.step(`renewed, then removed, by ${way}`, async () => {
-      await stopPolls(given);
-      const { instrument_id: id } = await save(given, "u1");
-      const { id: payment_method } = await cardOf(given, id);
-      const learn = async (type: string) => {
-        if (way === "notification") await deliver(given, await eventsOf(given, type));
-        else await resumePolls(given);
-        await workAfter(given, 1);
-        await stopPolls(given);
-      };
-      for (const exp_year of [2039, 2044]) {
-        await given.double.act("renew", { payment_method, exp_year });
-        await learn("payment_method.automatically_updated");
-        assert.equal((await read(given, id)).method.card.exp_year, exp_year);
-      }
-      await atStripe(given, `/v1/payment_methods/${payment_method}/detach`, {});
-      // The service does not know it yet.
-      const refused = await given.pay({ instrument: id, ...OFF });
-      assert.deepEqual([refused.status, refused.body.error.param], [400, "instrument"]);
-      await learn("payment_method.detached");
-      const { status, ended_reason } = await read(given, id);
-      assert.deepEqual([status, ended_reason], ["ended", "removed_at_provider"]);
-      assert.deepEqual(await instrumentEvents(given, id), [
-        ...["instrument.updated", "instrument.updated", "instrument.ended"],
-      ]);
-      const [row] = await given.service.sql`
+  await t.step("renewed, then removed", async () => {
+    await stopPolls(given);
+    const { instrument_id: id } = await save(given, "u1");
+    const { id: payment_method } = await cardOf(given, id);
+    const learn = async (type: string) => await deliver(given, await eventsOf(given, type));
+    for (const exp_year of [2039, 2044]) {
+      await given.double.act("renew", { payment_method, exp_year });
+      await learn("payment_method.automatically_updated");
+      assert.equal((await read(given, id)).method.card.exp_year, exp_year);
+    }
+    await atStripe(given, `/v1/payment_methods/${payment_method}/detach`, {});
+    // The service does not know it yet.
+    const refused = await given.pay({ instrument: id, ...OFF });
+    assert.deepEqual([refused.status, refused.body.error.param], [400, "instrument"]);
+    await learn("payment_method.detached");
+    const { status, ended_reason } = await read(given, id);
+    assert.deepEqual([status, ended_reason], ["ended", "removed_at_provider"]);
+    assert.deepEqual(await instrumentEvents(given, id), [
+      ...["instrument.updated", "instrument.updated", "instrument.ended"],
+    ]);
+    const [row] = await given.service.sql`
         select count(*)::int as sent from pay.provider_operations where op = 'detach'`;
-      assert.equal(row!.sent, 0);
-    });
-  }
+    assert.equal(row!.sent, 0);
+  });
   await t.step("an older expiry that comes late changes nothing", async () => {
     const { instrument_id: id } = await save(given, "u1");
     const { id: payment_method } = await cardOf(given, id);

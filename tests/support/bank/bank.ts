@@ -18,13 +18,6 @@ const BICS: Readonly<Record<string, string>> = {
   GB: "NWBKGB2LXXX",
 };
 
-/** An account at the bank, and in the service. */
-interface BankAccount {
-  account_id: string;
-  iban: string;
-  currency: string;
-}
-
 /** A file that the bank has taken. */
 interface TakenFile {
   name: string;
@@ -37,49 +30,38 @@ interface TakenFile {
 
 /** The bank account of a merchant, whose files go to and fro at once. */
 export class Bank {
-  readonly account_id: string;
-  readonly iban: string;
-  readonly currency: string;
-  readonly #folder: string;
-  readonly #service: TestService;
-  readonly #double: BankDouble;
   #files = 0;
   /** Entries that a notification has told of. */
   #told = 0;
 
   private constructor(
-    service: TestService,
-    double: BankDouble,
-    folder: string,
-    { account_id, iban, currency }: BankAccount,
-  ) {
-    this.#service = service;
-    this.#double = double;
-    this.#folder = folder;
-    this.account_id = account_id;
-    this.iban = iban;
-    this.currency = currency;
-  }
+    readonly service: TestService,
+    readonly double: BankDouble,
+    readonly folder: string,
+    readonly account_id: string,
+    readonly iban: string,
+    readonly currency: string,
+  ) {}
 
   static async open(
     service: TestService,
     double: BankDouble,
     folder: string,
-    account: BankAccount,
+    account_id: string,
+    { iban, currency }: { iban: string; currency: string },
   ): Promise<Bank> {
-    const { iban, currency } = account;
     await double.run("open", iban, { bic: bicOf(iban), currency });
-    return new Bank(service, double, folder, account);
+    return new Bank(service, double, folder, account_id, iban, currency);
   }
 
   /** Books a movement that belongs to no order. `notify` tells of it. */
   async move(movement: Movement): Promise<void> {
-    await this.#double.run("move", this.iban, { day: this.#today(), ...movement });
+    await this.double.run("move", this.iban, { day: this.#today(), ...movement });
   }
 
   /** Exports the orders that wait, and gives the files to the bank. Returns the files. */
   async takeOrders(): Promise<TakenFile[]> {
-    const { lines } = await this.run("export", "--out", join(this.#folder, "out"));
+    const { lines } = await this.run("export", "--out", join(this.folder, "out"));
     const printed = lines as (Pick<TakenFile, "kind" | "vop"> & { file: string })[];
     return await Promise.all(printed.map(async ({ file, kind, vop }) => ({
       name: basename(file),
@@ -91,7 +73,7 @@ export class Bank {
 
   /** Writes the recall of an order. Returns it. */
   async recallText(id: string, reason = "CUST"): Promise<string> {
-    const folder = join(this.#folder, "out");
+    const folder = join(this.folder, "out");
     const { lines } = await this.run("recall", id, "--reason", reason, "--out", folder);
     return await Deno.readTextFile((lines as { file: string }[])[0]!.file);
   }
@@ -103,7 +85,7 @@ export class Bank {
 
   /** Gives a file to the bank. The service reads the reply. */
   async take(text: string): Promise<{ text: string; orders: string[] }> {
-    const { orders, reply } = await this.#double.run("take", this.iban, { text });
+    const { orders, reply } = await this.double.run("take", this.iban, { text });
     if (reply !== null) await this.importGood(reply);
     return { text, orders: orders.map(({ id }) => id) };
   }
@@ -111,28 +93,28 @@ export class Bank {
   /** Books payments, refunds or transfers by their ids. */
   async book(ids: string[], form: BookingForm = "single"): Promise<void> {
     const day = this.#today();
-    await this.#double.run("book", this.iban, { ids: ids.map(written), day, form });
+    await this.double.run("book", this.iban, { ids: ids.map(written), day, form });
   }
 
   /** Returns an order that is booked. */
   async giveBack(id: string, code: string): Promise<void> {
-    await this.#double.run("give_back", this.iban, { id: written(id), code, day: this.#today() });
+    await this.double.run("give_back", this.iban, { id: written(id), code, day: this.#today() });
   }
 
   /** Rejects orders of one file, as a whole or one by one. The service reads the report. */
   async reject(ids: string[], code: string, is_whole = false): Promise<void> {
     const given = { ids: ids.map(written), code, is_whole };
-    await this.importGood(await this.#double.run("reject", this.iban, given));
-    await this.#service.deps.provider_worker.notify();
+    await this.importGood(await this.double.run("reject", this.iban, given));
+    await this.service.deps.provider_worker.notify();
   }
 
   /** Goes on with an order after the merchant's approval. */
   async release(id: string): Promise<void> {
-    await this.#double.run("release", this.iban, { ids: [written(id)] });
+    await this.double.run("release", this.iban, { ids: [written(id)] });
   }
 
   async books(): Promise<BankBooks> {
-    return await this.#double.run("books", this.iban, {});
+    return await this.double.run("books", this.iban, {});
   }
 
   /** Tells of the entries since the last notification. */
@@ -149,12 +131,12 @@ export class Bank {
     part: { since?: number; opening?: number } = {},
   ): Promise<string> {
     const message = `${kind}.001.08`;
-    return (await this.#double.run("write", this.iban, { message, ...part })).text;
+    return (await this.double.run("write", this.iban, { message, ...part })).text;
   }
 
   /** Imports a text as a file, as `deno task bank import` does. The service runs beside it. */
   async import(text: string): Promise<ImportResult> {
-    const path = join(this.#folder, `${this.currency}${++this.#files}.xml`);
+    const path = join(this.folder, `${this.currency}${++this.#files}.xml`);
     await Deno.writeTextFile(path, text);
     const { code, lines: [line] } = await this.run("import", path);
     const result = line as ImportResult;
@@ -179,7 +161,7 @@ export class Bank {
     const command = readBankCommand([...args, "--account", this.account_id, "--json"]);
     let printed = "";
     const said: string[] = [];
-    const { sql, deps } = this.#service;
+    const { sql, deps } = this.service;
     const timer = setInterval(() => deps.provider_worker.notify(), 20);
     try {
       const code = await runBankCommand(command, {
@@ -197,7 +179,7 @@ export class Bank {
   }
 
   #today(): string {
-    return new Date(this.#service.deps.clock()).toISOString().slice(0, 10);
+    return new Date(this.service.deps.clock()).toISOString().slice(0, 10);
   }
 }
 

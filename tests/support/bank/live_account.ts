@@ -101,12 +101,7 @@ export async function withLiveBank(
     await withLiveAccount(
       async (live) => {
         const { service, account, request, show } = live;
-        const { iban, currency } = own;
-        const bank = await Bank.open(service, double, folder, {
-          account_id: account.id,
-          iban,
-          currency,
-        });
+        const bank = await Bank.open(service, double, folder, account.id, own);
         await test({
           ...live,
           bank,
