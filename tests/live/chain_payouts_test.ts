@@ -7,7 +7,13 @@ import assert from "node:assert/strict";
 import { exportPayouts } from "../../apps/operator/payouts.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
-import { MINUTE_S, newAddress, payoutCase, transferOf } from "../support/chain/payout_case.ts";
+import {
+  balanceOf,
+  MINUTE_S,
+  newAddress,
+  payoutCase,
+  transferOf,
+} from "../support/chain/payout_case.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 
 payoutCase(
@@ -137,6 +143,20 @@ payoutCase("payouts that cannot be paid", async (given, signer, t) => {
     await later();
     await final();
     assert.equal(await statusOf(made), "completed");
+  });
+  await t.step("money for one of two: the other one waits for more", async () => {
+    const payment = await paid();
+    const left = await balanceOf(given, wallet);
+    await given.payByHand(newAddress(), left - 500);
+    await given.mined();
+    const one = await refund(payment, 400, newAddress());
+    const other = await refund(payment, 300, newAddress());
+    assert.match((await reply(other.id)).last_reply, /has 0\.000100 USDC.* needs 0\.000300 USDC/);
+    await given.world.transfer(usdc, wallet, 10_000);
+    await given.mined();
+    await later();
+    await final();
+    assert.deepEqual([await statusOf(one), await statusOf(other)], ["completed", "completed"]);
   });
   await t.step("a reverted one fails, and the amount can be refunded again", async () => {
     const payment = await paid();
