@@ -110,3 +110,34 @@ serviceCase("a request with two faults gets the error of the earlier one", async
     assert.deepEqual(body, pending);
   });
 });
+
+/** Live requests with a fault. The missing provider is the last check. */
+const LIVE: [fault: string, method: string, path: string, body: unknown, code: string][] = [
+  ["JSON", "POST", PAYMENTS, "{", "invalid_json"],
+  ["schema", "POST", PAYMENTS, { amount: 0, currency: "EUR" }, "invalid_parameter"],
+  ["a test outcome", "POST", PAYMENTS, {
+    amount: 1,
+    currency: "EUR",
+    outcome: "success",
+  }, "invalid_parameter"],
+  ["existence", "POST", `${PAYMENTS}/:unknown/cancel`, {}, "not_found"],
+  ["state", "POST", `${PAYMENTS}/:declined/refund`, {}, "invalid_state"],
+  ["nothing", "POST", `${PAYMENTS}/:pending/cancel`, {}, "provider_not_configured"],
+  ["nothing", "POST", PAYMENTS, { amount: 1, currency: "EUR" }, "provider_not_configured"],
+];
+
+serviceCase("a live request with a fault gets the error of the fault", async (t, service) => {
+  const ids: Record<string, string> = { unknown: `pay_${"0".repeat(26)}` };
+  for (const status of ["declined", "pending"]) {
+    ids[status] = (await paymentIn(service, status)).id;
+    await service.sql`
+      update pay.payments set environment_id = ${service.live.environment_id}
+      where id = ${ids[status]!}`;
+  }
+  for (const [fault, method, path, body, code] of LIVE) {
+    await t.step(`${fault} before the provider: ${method} ${path}`, async () => {
+      const url = path.replace(/:(\w+)/, (_, name) => ids[name]!);
+      assertError(await service.call(method, url, { body, key: service.live.text }), code);
+    });
+  }
+});

@@ -15,8 +15,6 @@ import { endpointName, label } from "../data/words.ts";
 
 /** Number of errors that the page shows. */
 const ERRORS = 5;
-/** Milliseconds between two reads of a part of the page. */
-const EVERY_MS = 5_000;
 /** The reasons for which the service turns an endpoint off. */
 const OFF_BY_SERVICE: ReadonlySet<string> = new Set(["gone", "failing"]);
 
@@ -39,9 +37,7 @@ export function HomePage({ query }: { query: Readonly<Record<string, string>> })
 
 /** The endpoints whose attempts fail, or that the service has turned off. */
 function EndpointsCard() {
-  const live = useLive(call("webhookEndpoints", "list", { limit: MAX_PAGE }), {
-    every_ms: EVERY_MS,
-  });
+  const live = useLive(call("webhookEndpoints", "list", { limit: MAX_PAGE }));
   return (
     <Card title="Failing endpoints">
       <Reading label="endpoints" live={live} rows={2}>
@@ -77,8 +73,8 @@ function isFailing({ failing, status, disabled_reason }: WebhookEndpoint): boole
 function ErrorsCard() {
   const read = (status: string) =>
     call("sandbox", "listRequests", { status, source: "program", limit: ERRORS });
-  const refused = useLive(read("4xx"), { every_ms: EVERY_MS });
-  const failed = useLive(read("5xx"), { every_ms: EVERY_MS });
+  const refused = useLive(read("4xx"));
+  const failed = useLive(read("5xx"));
   const data = refused.data && failed.data && [...refused.data.data, ...failed.data.data]
     .sort((a, b) => a.id < b.id ? 1 : -1).slice(0, ERRORS);
   return (

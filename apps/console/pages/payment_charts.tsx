@@ -90,7 +90,7 @@ function currenciesOf(totals: readonly PaymentTotal[]): string[] {
 }
 
 /** Milliseconds between two reads of the clock. */
-const EVERY_MS = 5_000;
+const EVERY_MS = 2_500;
 const TONES = ["good", "wait", "bad", "warn"] as const;
 const OUTCOME_SERIES: readonly Series[] = OUTCOMES.map((name, n) => ({ name, tone: TONES[n]! }));
 const VOLUME_SERIES: readonly Series[] = [{ name: "Captured", tone: "good" }];

@@ -19,13 +19,11 @@ type Item = Due["data"][number];
 
 /** Milliseconds after its time until which a thing has happened. */
 const MARGIN_MS = 1_000;
-/** Milliseconds between two reads. */
-const EVERY_MS = 5_000;
 
 /** The card. */
 export function DueCard() {
   const [chosen, setChosen] = useState<number | null>(null);
-  const live = useLive(call("sandbox", "due"), { every_ms: EVERY_MS });
+  const live = useLive(call("sandbox", "due"));
   return (
     <Card title="What comes next">
       <Reading label="what comes next" live={live} rows={2}>
@@ -104,7 +102,7 @@ function AdvanceDialog({ to_ms, close }: { to_ms: number; close: () => void }) {
 /** Says what an advance to a time will do, before it is made. */
 export function AdvanceEffect({ to_ms }: { to_ms: number }) {
   const until = new Date(to_ms).toISOString();
-  const live = useLive(call("sandbox", "due", { until }), { every_ms: EVERY_MS });
+  const live = useLive(call("sandbox", "due", { until }));
   return (
     <div class="effect">
       <p>
