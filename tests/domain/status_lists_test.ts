@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { canBecome } from "../../shared/domain/payments/lifecycle.ts";
+import { canBecome, isOpenDeposit } from "../../shared/domain/payments/lifecycle.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { paymentWith } from "../support/domain/decided_change.ts";
 
@@ -53,6 +53,45 @@ Deno.test("pay.invariant_moves knows the statuses after which no event of a refu
   const rest = PAYMENT_STATUSES.filter((status) => !MAY_HAVE_REFUNDS.includes(status));
   assert.deepEqual(sorted(statusesIn(list)), sorted(rest));
 });
+
+/** A payment without a result, which a dispute alone does not make again. */
+const isOpen = (status: typeof PAYMENT_STATUSES[number]) =>
+  status !== "chargeback" && canBecome(paymentWith({ status }), "completed");
+const open = PAYMENT_STATUSES.filter(isOpen);
+const open_deposits = PAYMENT_STATUSES.filter((status) => isOpenDeposit({ status }));
+/** Each row: a file, the place of its list, and the statuses that the list has. */
+const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
+  ["supabase/schemas/erasure.sql", /v_open constant text\[\] := array\[(.*?)\]/s, open],
+  ["docs/contract.md", /- While a payment is (.*?), or a refund/s, open],
+  [
+    "supabase/schemas/chain_deposits.sql",
+    /wire_time\(d\.expires_at\), p\.status in (\(.*?\))/s,
+    open_deposits,
+  ],
+  ["supabase/schemas/chain_deposits.sql", /p\.status not in (\(.*?\))/s, open_deposits],
+  // The rest are payments that need no money at the address, and instruments that had a result.
+  [
+    "supabase/schemas/invariants_providers.sql",
+    /\nwhere case\n(.*?)\n  else false/s,
+    PAYMENT_STATUSES.filter((status) =>
+      !["requires_action", "authorized", "declined", "failed", "cancelled"].includes(status)
+    ),
+  ],
+  [
+    "supabase/schemas/invariants_records.sql",
+    /t\.is_kept and not case\n(.*?)\n  else/s,
+    PAYMENT_STATUSES.filter((status) =>
+      !["authorized", "completed", "partially_refunded", "refunded", "chargeback"].includes(status)
+    ),
+  ],
+];
+for (const [path, list, statuses] of LISTS) {
+  Deno.test(`${path} lists ${statuses.join(", ")}`, async () => {
+    const text = part(await readProjectFile(path), list);
+    const named = PAYMENT_STATUSES.filter((status) => new RegExp(`['\`]${status}['\`]`).test(text));
+    assert.deepEqual(named, statuses);
+  });
+}
 
 for (const path of SHOPS) {
   Deno.test(`STATUS_AFTER of ${path} has every status`, async () => {
