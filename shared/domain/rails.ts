@@ -15,19 +15,26 @@ const HOUR_MS = 3_600_000;
 export const LIVE_CONNECTORS = ["stripe", "evm", "bank"] as const;
 export type LiveConnector = typeof LIVE_CONNECTORS[number];
 
-/**
- * Where a payer without an instrument sends the money, and the time for it in a sandbox (contract
- * §2); null: such a payment has no place.
- */
-type PayerSends<Target> = { to: Target; window_ms: number } | null;
+/** Where a payer without an instrument sends the money (contract §2). */
+interface PayerSends<Target> {
+  to: Target;
+  /** The time for it in a sandbox. */
+  window_ms: number;
+  /** When it is final: when the provider reports it, or later, as a chain can undo it until then. */
+  settles: "at_once" | "when_final";
+}
 
 export type Rail =
   & RailRules
   & (
-    /** The scheme of the orders to banks that move its money. Only such a rail has an account. */
-    | { bank: BankRail; payer_sends: PayerSends<"account"> }
+    /**
+     * The scheme of the orders to banks that move its money. Only such a rail has an account.
+     * `payer_sends` is null if a payment without an instrument has no place.
+     */
+    | { bank: BankRail; is_for_stablecoins: false; payer_sends: PayerSends<"account"> | null }
     /** No bank gets an order. */
-    | { bank: null; payer_sends: PayerSends<"address"> }
+    | { bank: null; is_for_stablecoins: true; payer_sends: PayerSends<"address"> }
+    | { bank: null; is_for_stablecoins: false; payer_sends: null }
   );
 
 /** The rules without the banks. */
@@ -50,11 +57,6 @@ interface RailRules {
   collects: boolean;
   /** Whether the money takes time, so that `settlement: "manual"` leaves a payment `pending`. */
   takes_time: boolean;
-  /**
-   * When money that the payer sends is final: when the provider reports it, or later, because a
-   * chain can undo it until then.
-   */
-  settles: "at_once" | "when_final";
   /** The usual code with which a bank takes a completed payment back; null: nobody does. */
   returns: string | null;
   /** The code of a payment or transfer that fails after the provider has accepted it. */
@@ -81,7 +83,6 @@ export const RAILS: Readonly<Record<MethodKind, Rail>> = {
     collects: false,
     takes_time: false,
     payer_sends: null,
-    settles: "at_once",
     returns: null,
     fails_with: "processing_failed",
     refund_to: "payer",
@@ -100,8 +101,7 @@ export const RAILS: Readonly<Record<MethodKind, Rail>> = {
     has_manual_capture: false,
     collects: false,
     takes_time: true,
-    payer_sends: { to: "address", window_ms: HOUR_MS },
-    settles: "when_final",
+    payer_sends: { to: "address", window_ms: HOUR_MS, settles: "when_final" },
     returns: null,
     fails_with: "onchain_reverted",
     refund_to: "wallet",
@@ -119,8 +119,7 @@ function railOfBanks(bank: BankRail, { collects }: Pick<Rail, "collects">): Rail
     needs_token: false,
     has_manual_capture: false,
     takes_time: true,
-    payer_sends: { to: "account", window_ms: 14 * 24 * HOUR_MS },
-    settles: "at_once",
+    payer_sends: { to: "account", window_ms: 14 * 24 * HOUR_MS, settles: "at_once" },
     returns: "R01",
     fails_with: "bank_return",
     refund_to: "account",

@@ -55,7 +55,7 @@ export const METHODS = {
 export type Method = keyof typeof METHODS;
 
 /** The methods of each rail. An outcome is for every rail. A saved instrument knows its own. */
-const METHODS_OF: Readonly<Record<MethodKind, readonly Method[]>> = {
+const METHODS_OF: Readonly<Record<MethodKind, readonly [Method, ...Method[]]>> = {
   card: ["card", "token", "saved"],
   sepa: ["iban", "transfer"],
   swift: ["iban", "transfer"],

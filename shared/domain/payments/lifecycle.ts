@@ -149,7 +149,7 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
 
 /** Reports whether money that the payer sends is final when the provider reports it. */
 export function settlesAtOnce({ method_kind }: Pick<Standing, "method_kind">): boolean {
-  return RAILS[method_kind].settles === "at_once";
+  return RAILS[method_kind].payer_sends?.settles !== "when_final";
 }
 
 /** A payment that the payer sends: to an address of its own, or with a reference of its own. */
