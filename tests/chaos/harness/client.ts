@@ -37,7 +37,7 @@ export const COMPLETED = { amount_minor: 100, currency: "EUR", outcome: "success
  * @param path after the base URL, such as `/api-v1-payments/v1/payments`
  * @throws {Error} if the connection breaks before the response, or after `timeout_ms`
  */
-export async function callApi(
+async function callApi(
   base_url: string,
   token: string,
   path: string,
