@@ -37,7 +37,7 @@ const CLIENT_LANGUAGES: readonly ClientLanguage[] = [
     name: "Go",
     generator: "oapi-codegen",
     needs: "go/oapi-codegen",
-    size: { file: "payments/client.gen.go", lines_max: 9_000 },
+    size: { file: "payments/client.gen.go", lines_max: 10_000 },
     async build(folder, installed) {
       const module = join(installed, "go");
       await Deno.mkdir(join(folder, "payments"));
