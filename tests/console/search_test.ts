@@ -52,6 +52,7 @@ async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, stri
       ...{ on: "delivery", fault: "duplicate", where: { event_type: "transfer.cancelled" } },
     }),
     env_: await make(`${SANDBOX}/sandboxes`, { name: "PR 34" }),
+    chg_: (await send("GET", `${SANDBOX}/changes`)).next_cursor,
     inb_: (await send("GET", `webhook_endpoints/${whe_}/inbox`)).next_cursor,
     pm_: "pm_card_visa",
   };
@@ -73,6 +74,7 @@ const PAGES: Readonly<Record<string, [heading: RegExp, sign: (id: string) => str
   req_: [/^(GET|POST)/, (id) => id],
   flt_: [/^Fault$/, () => "1 of 1"],
   env_: [/^PR 34$/, (id) => id],
+  chg_: [/^Search$/, () => "It is a cursor of GET /changes."],
   inb_: [/^Search$/, () => "It is a cursor of an inbox."],
   pm_: [/^Search$/, () => "It is the token of a card."],
 };
@@ -201,7 +203,9 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
     await marked.getByRole("link").first().click();
     await title("50.00 EUR").waitFor();
   });
-  for (const prefix of Object.keys(PAGES).filter((name) => name !== "inb_" && name !== "pm_")) {
+  for (
+    const prefix of Object.keys(PAGES).filter((name) => !["chg_", "inb_", "pm_"].includes(name))
+  ) {
     await step(`an unknown ${prefix} is said to be unknown`, async () => {
       await searchAnew(prefix + "0".repeat(26));
       await main.getByText(/not_found|No ledger entry/).first().waitFor();

@@ -21,6 +21,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
 /** Beginnings of texts of the API that are no ids of resources, and where the texts belong. */
 const NO_RESOURCES: Readonly<Record<string, string>> = {
   pm: "It is the token of a card. The page of a new payment takes it.",
+  chg: "It is a cursor of GET /changes. A page sends it to learn whether anything has changed.",
   inb: "It is a cursor of an inbox. A program sends it to acknowledge deliveries.",
 };
 /** An id of the API. */
