@@ -83,7 +83,7 @@ const CALLS: Record<string, EntryCall> = {
     `pay.create_fault($1, '{"id":"flt_1","kind":"request","fault":"rate_limited","filter":{},
       "times":1}', 100)`,
     "pay.delete_fault($1, 'flt_1')",
-    "pay.end_instrument($1, 'ins_1')",
+    "pay.end_instrument($1, 'ins_1', null)",
     "pay.erase_customer($1, 'u1', null)",
     `pay.delete_bank_details($1, 'pay_${"0".repeat(26)}')`,
     "pay.redeliver($1, 'whd_1', '{}')",

@@ -90,7 +90,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   provider_methods: { method_kind: "card", currency: "*" },
   provider_operations: { state: "pending", next_attempt_at: "2026-01-01", may_repeat: true },
   provider_events: { reference: "pi_1:succeeded", state: "succeeded", booked_minor: 0 },
-  requests: { method: "GET", path: "/", status: 200, source: "program" },
+  requests: { id: "req_1", method: "GET", path: "/", status: 200, source: "program" },
   bank_details: { sealed: "x" },
   bank_exports: { kind: "sepa_transfers", sealed: "x" },
   bank_orders: { state: "waiting" },
