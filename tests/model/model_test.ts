@@ -500,7 +500,7 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
     ]),
   );
   for (const { id, ended_ms } of model.instruments) {
-    const { data } = await get(`events?instrument_id=${id}`);
+    const { data } = await get(`events?instrument_id=${id}&type=instrument.ended`);
     assert.deepEqual(
       data.map(({ created_at }: { created_at: string }) => Date.parse(created_at)),
       ended_ms === null || ended_ms < model.time_ms - 30 * DAY_MS ? [] : [ended_ms],
