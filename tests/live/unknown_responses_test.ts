@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import type { TestResponse } from "../support/service/service.ts";
 import type { Fault } from "../support/stripe/faults.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
@@ -139,9 +140,13 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
         const id = payment_id || response.body.id;
         const duplicate = await operation.run(given, target || id, key);
         assert.deepEqual([duplicate.status, duplicate.text], [response.status, response.text]);
-        for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
         const is_untouched = at === "before" && keep === true;
         const expected = is_untouched ? operation.untouched : operation.settled;
+        const isSettled = async () => isDeepStrictEqual(await standing(given, id), expected);
+        // On a busy machine a request of the worker can reach its deadline.
+        for (let attempt = 0; attempt < 4 || (attempt < 12 && !await isSettled()); attempt++) {
+          await workAfter(given, RETRY_S);
+        }
         assert.deepEqual(await standing(given, id), expected);
         const { charge, refund } = await given.books();
         const charges = charge.filter(({ metadata }) => metadata.payment === id);
