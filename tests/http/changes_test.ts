@@ -7,7 +7,7 @@ import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/servic
 import type { CallOptions, TestService } from "../support/service/service.ts";
 import { until } from "../support/common/until.ts";
 import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
-import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
+import { ENDPOINTS, holdResponses, openRecorder } from "../support/webhook/recording_receiver.ts";
 
 const { page_waits, long_waits } = PLACE_BOUNDS;
 const waiting = ({ deps }: TestService) => deps.sandbox.changes.readers.size;
@@ -77,12 +77,15 @@ serviceCase("GET /changes notices what makes no event", async (t, service) => {
   const endpoint = { url: receiver.url("/hooks") };
   assert.equal((await service.call("POST", ENDPOINTS, { body: endpoint })).status, 201);
   const inbox = await addInbox(service);
+  const held = holdResponses(receiver);
   await service.make({ outcome: "pending" });
+  const ended = service.deps.webhooks!.notify();
+  await until("the receiver has the event", () => receiver.arrivals.length > 0);
   const cursor = await cursorOf(service);
   await t.step("the end of an attempt", async () => {
     const reading = readChanges(service, cursor, 20);
-    await service.deps.webhooks!.notify();
-    await until("the receiver has the event", () => receiver.arrivals.length > 0);
+    held.release();
+    await ended;
     assert.equal((await reading).body.changed, true);
   });
   await t.step("the reading of an inbox", async () => {
