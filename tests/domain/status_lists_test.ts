@@ -72,14 +72,14 @@ const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
   // The rest are payments that need no money at the address, and instruments that had a result.
   [
     "supabase/schemas/invariants_providers.sql",
-    /\nwhere case\n(.*?)\n  else false/s,
+    /\nwhere case\n(.*?)\n {2}else false/s,
     PAYMENT_STATUSES.filter((status) =>
       !["requires_action", "authorized", "declined", "failed", "cancelled"].includes(status)
     ),
   ],
   [
     "supabase/schemas/invariants_records.sql",
-    /t\.is_kept and not case\n(.*?)\n  else/s,
+    /t\.is_kept and not case\n(.*?)\n {2}else/s,
     PAYMENT_STATUSES.filter((status) =>
       !["authorized", "completed", "partially_refunded", "refunded", "chargeback"].includes(status)
     ),
