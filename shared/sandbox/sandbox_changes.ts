@@ -7,7 +7,7 @@ import { withoutRateCount } from "../domain/changes/service_request.ts";
 import type { Places } from "../jobs/places.ts";
 import { WaitingReaders } from "../jobs/waiting_readers.ts";
 import type { Changes, ReadChangesQuery } from "../schema/changes.ts";
-import type { Database } from "../store/database.ts";
+import { arrayOf, type Database } from "../store/database.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import { type Access, requestParameter, type Row } from "../store/outcome.ts";
 
@@ -86,7 +86,7 @@ export class SandboxChanges {
   /** Readers of one sandbox share its position. */
   async #findMoved(readers: readonly Position[]): Promise<Position[]> {
     const ids = new Set(readers.map(({ environment_id }) => environment_id));
-    const rows = await this.#database.query<Position>(POSITIONS, [`{${[...ids].join()}}`]);
+    const rows = await this.#database.query<Position>(POSITIONS, [arrayOf(ids)]);
     const found = new Map(rows.map(({ environment_id, position }) => [environment_id, position]));
     return readers.filter(({ environment_id, position }) => found.get(environment_id) !== position);
   }

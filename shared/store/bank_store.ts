@@ -4,7 +4,7 @@
  */
 
 import type { Sealed } from "../core/vault.ts";
-import type { Database } from "./database.ts";
+import { arrayOf, type Database } from "./database.ts";
 import type { RateLimits } from "./outcome.ts";
 import type { ProviderEvent } from "./provider_rows.ts";
 
@@ -297,8 +297,4 @@ export class BankStore {
     const [row] = await this.#rows<T>(call, ...parameters);
     return row as T;
   }
-}
-
-function arrayOf(ids: readonly string[]): string {
-  return `{${ids.join(",")}}`;
 }

@@ -60,6 +60,11 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Makes the text of a PostgreSQL array of ids, which need no quotes. */
+export function arrayOf(ids: Iterable<string>): string {
+  return `{${[...ids].join(",")}}`;
+}
+
 /** Opens a pool. It connects at the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   outliveLostWrites();

@@ -141,6 +141,17 @@ begin
   return v_found[1];
 end $$;
 
+create or replace function pay_internal.refuse_live(p_access pay.admission)
+returns pay.admission language plpgsql stable as $$
+begin
+  if p_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = p_access.environment_id and e.livemode
+  ) then
+    p_access.outcome := 'live';
+  end if;
+  return p_access;
+end $$;
+
 create or replace function pay_internal.admit_alone(p_request text)
 returns pay.admission language plpgsql volatile as $$
 declare
@@ -161,12 +172,7 @@ begin
     v_access := pay_internal.admit_one(p_request, 'shared');
     if v_access.outcome = 'ok' then v_access.outcome := 'resetting'; end if;
   end if;
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  end if;
-  return v_access;
+  return pay_internal.refuse_live(v_access);
 end $$;
 
 create or replace function pay_internal.max_active_keys()
@@ -5518,14 +5524,12 @@ begin
     return;
   end if;
   if v_starting_after is not null then
-    if v_kind = 'payment_totals' then
-      v_is_known := exists (select from pay.payments t
-        where t.environment_id = p_environment_id and t.id = v_starting_after);
-    elsif v_kind = 'ledger_entries' then
+    if v_kind = 'ledger_entries' then
       v_is_known := pay_internal.has_ledger_entry(p_environment_id, v_starting_after);
     else
       execute format(
-        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)',
+        case v_kind when 'payment_totals' then 'payments' else v_kind end
       ) into v_is_known using p_environment_id, v_starting_after;
     end if;
     if not v_is_known then
@@ -5762,12 +5766,17 @@ begin
       and (p_filters ->> 'method_kind' is null or f.method_kind = p_filters ->> 'method_kind')
     group by 1, 2, 3
   )
-  select (select coalesce(string_agg(format('{"object":"payment_total","from":%s,"status":%s,"currency":%s,'
-      '"count":%s,"amount_minor":%s,"amount_captured":%s,"amount_refunded":%s}',
-    coalesce(to_json(pay_internal.wire_time(
-      to_timestamp((v_from_ms + s.bucket * v_bucket_ms) / 1000.0)))::text, 'null'),
-    to_json(s.status), to_json(s.currency), s.payments, s.amount, s.captured, s.refunded), ','
-      order by s.bucket desc, s.status, s.currency), '') from summed s),
+  select
+    (
+      select coalesce(string_agg(format(
+          '{"object":"payment_total","from":%s,"status":%s,"currency":%s,"count":%s,'
+          '"amount_minor":%s,"amount_captured":%s,"amount_refunded":%s}',
+          coalesce(to_json(pay_internal.wire_time(
+            to_timestamp((v_from_ms + s.bucket * v_bucket_ms) / 1000.0)))::text, 'null'),
+          to_json(s.status), to_json(s.currency), s.payments, s.amount, s.captured, s.refunded
+        ), ',' order by s.bucket desc, s.status, s.currency), '')
+      from summed s
+    ),
     count(*) = pay_internal.totals_rows(),
     case when count(*) = pay_internal.totals_rows() then min(f.id) end
   into data, has_more, next_cursor
@@ -7926,14 +7935,10 @@ returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
   v_settings pay.sandbox_settings;
 begin
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  elsif v_access.outcome = 'ok' then
+  if v_access.outcome = 'ok' then
     select * into v_settings from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id;
     v_access.body := pay_internal.clock_body(v_settings, false);
@@ -8106,7 +8111,8 @@ $$;
 
 create or replace function pay_internal.due_operations(
   p_environment_id text, p_until timestamptz
-) returns table (kind text, id text, at timestamptz, rows_read bigint) language plpgsql stable rows 100
+) returns table (kind text, id text, at timestamptz, rows_read bigint)
+language plpgsql stable rows 100
 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
@@ -8134,7 +8140,8 @@ end $$;
 
 create or replace function pay_internal.due_deliveries(
   p_environment_id text, p_until timestamptz
-) returns table (kind text, id text, at timestamptz, rows_read bigint) language plpgsql stable rows 100
+) returns table (kind text, id text, at timestamptz, rows_read bigint)
+language plpgsql stable rows 100
 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
@@ -8162,14 +8169,10 @@ returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
   v_until constant timestamptz := coalesce(p_until::timestamptz, 'infinity');
 begin
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  elsif v_access.outcome = 'ok' then
+  if v_access.outcome = 'ok' then
     select format('{"object":"due","now":%s,"until":%s,"data":[%s],"has_more":%s}',
       to_json(pay_internal.wire_time(pay_internal.environment_time(v_access.environment_id))),
       coalesce(to_json(pay_internal.wire_time(p_until::timestamptz))::text, 'null'),

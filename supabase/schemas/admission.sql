@@ -191,6 +191,18 @@ begin
   return v_found[1];
 end $$;
 
+-- The access to a sandbox: an admitted request of a live environment has the outcome live.
+create or replace function pay_internal.refuse_live(p_access pay.admission)
+returns pay.admission language plpgsql stable as $$
+begin
+  if p_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = p_access.environment_id and e.livemode
+  ) then
+    p_access.outcome := 'live';
+  end if;
+  return p_access;
+end $$;
+
 -- Admits a single request that needs its sandbox alone.
 create or replace function pay_internal.admit_alone(p_request text)
 returns pay.admission language plpgsql volatile as $$
@@ -212,10 +224,5 @@ begin
     v_access := pay_internal.admit_one(p_request, 'shared');
     if v_access.outcome = 'ok' then v_access.outcome := 'resetting'; end if;
   end if;
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  end if;
-  return v_access;
+  return pay_internal.refuse_live(v_access);
 end $$;

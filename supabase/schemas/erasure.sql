@@ -12,7 +12,8 @@
 -- with the former text.
 --
 -- A request erases pay_internal.erased_at_once() payments, as far as it comes within
--- pay_internal.erasing_time(), and then the logs. pay.erasures tells retention what is left. It has no e-mail address, only a hash of it.
+-- pay_internal.erasing_time(), and then the logs. pay.erasures tells retention what is left. It has
+-- no e-mail address, only a hash of it.
 --
 -- Concurrency: the order of locks of commit.sql: payments by id, the customer, instruments by id,
 -- the idempotency key of the request, then those of the responses that change, in their order, and

@@ -103,8 +103,9 @@ end $$;
 -- saved), kept (it is kept, so its collections are recurring), the reason of its end, iban or
 -- customer (it belongs to another one, also if its save has failed), unreadable (the service has
 -- not the key of its fingerprint), used (it was used before, and the collection must be the first),
--- or idle. A payment by an instrument that has changed is stale. So is the later of two changes of a list that save
--- for one customer or share a mandate, unless both are recurring, from one IBAN and of one customer.
+-- or idle. A payment by an instrument that has changed is stale. So is the later of two changes of a
+-- list that save for one customer or share a mandate, unless both are recurring, from one IBAN and
+-- of one customer.
 -- p_instruments  as in pay_internal.document
 create or replace function pay_internal.check_instruments(
   p_requests jsonb, p_instruments jsonb, p_found pay.admission[]

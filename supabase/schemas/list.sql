@@ -291,14 +291,12 @@ begin
     return;
   end if;
   if v_starting_after is not null then
-    if v_kind = 'payment_totals' then
-      v_is_known := exists (select from pay.payments t
-        where t.environment_id = p_environment_id and t.id = v_starting_after);
-    elsif v_kind = 'ledger_entries' then
+    if v_kind = 'ledger_entries' then
       v_is_known := pay_internal.has_ledger_entry(p_environment_id, v_starting_after);
     else
       execute format(
-        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)',
+        case v_kind when 'payment_totals' then 'payments' else v_kind end
       ) into v_is_known using p_environment_id, v_starting_after;
     end if;
     if not v_is_known then

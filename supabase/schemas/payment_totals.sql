@@ -38,12 +38,17 @@ begin
       and (p_filters ->> 'method_kind' is null or f.method_kind = p_filters ->> 'method_kind')
     group by 1, 2, 3
   )
-  select (select coalesce(string_agg(format('{"object":"payment_total","from":%s,"status":%s,"currency":%s,'
-      '"count":%s,"amount_minor":%s,"amount_captured":%s,"amount_refunded":%s}',
-    coalesce(to_json(pay_internal.wire_time(
-      to_timestamp((v_from_ms + s.bucket * v_bucket_ms) / 1000.0)))::text, 'null'),
-    to_json(s.status), to_json(s.currency), s.payments, s.amount, s.captured, s.refunded), ','
-      order by s.bucket desc, s.status, s.currency), '') from summed s),
+  select
+    (
+      select coalesce(string_agg(format(
+          '{"object":"payment_total","from":%s,"status":%s,"currency":%s,"count":%s,'
+          '"amount_minor":%s,"amount_captured":%s,"amount_refunded":%s}',
+          coalesce(to_json(pay_internal.wire_time(
+            to_timestamp((v_from_ms + s.bucket * v_bucket_ms) / 1000.0)))::text, 'null'),
+          to_json(s.status), to_json(s.currency), s.payments, s.amount, s.captured, s.refunded
+        ), ',' order by s.bucket desc, s.status, s.currency), '')
+      from summed s
+    ),
     count(*) = pay_internal.totals_rows(),
     case when count(*) = pay_internal.totals_rows() then min(f.id) end
   into data, has_more, next_cursor

@@ -76,14 +76,10 @@ returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
   v_settings pay.sandbox_settings;
 begin
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  elsif v_access.outcome = 'ok' then
+  if v_access.outcome = 'ok' then
     select * into v_settings from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id;
     v_access.body := pay_internal.clock_body(v_settings, false);

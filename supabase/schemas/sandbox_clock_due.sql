@@ -1,5 +1,5 @@
--- Purpose: what the clock of a sandbox brings next (contract §7): the first time and the number of
--- each kind of thing that waits.
+-- Purpose: the things that the clock of a sandbox brings next (contract §7): of each kind the number
+-- and the first time.
 
 -- The most operations, deliveries and mandates that a read looks at, each: those that come first.
 create or replace function pay_internal.due_rows()
@@ -33,7 +33,8 @@ $$;
 -- sandbox_clock_steps.sql.
 create or replace function pay_internal.due_operations(
   p_environment_id text, p_until timestamptz
-) returns table (kind text, id text, at timestamptz, rows_read bigint) language plpgsql stable rows 100
+) returns table (kind text, id text, at timestamptz, rows_read bigint)
+language plpgsql stable rows 100
 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
@@ -62,7 +63,8 @@ end $$;
 -- The same for deliveries of webhooks.
 create or replace function pay_internal.due_deliveries(
   p_environment_id text, p_until timestamptz
-) returns table (kind text, id text, at timestamptz, rows_read bigint) language plpgsql stable rows 100
+) returns table (kind text, id text, at timestamptz, rows_read bigint)
+language plpgsql stable rows 100
 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
@@ -85,7 +87,8 @@ begin
     where w.at <= p_until;
 end $$;
 
--- What the clock of a sandbox brings until a time; null: at any time.
+-- Lists the things that the clock of a sandbox brings, by kind.
+-- p_until  a time of the sandbox; null: without an end
 -- p_sends  whether the service sends webhooks
 -- Outcomes: those of admission.sql; live.
 create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
@@ -93,14 +96,10 @@ returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
   v_until constant timestamptz := coalesce(p_until::timestamptz, 'infinity');
 begin
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  elsif v_access.outcome = 'ok' then
+  if v_access.outcome = 'ok' then
     select format('{"object":"due","now":%s,"until":%s,"data":[%s],"has_more":%s}',
       to_json(pay_internal.wire_time(pay_internal.environment_time(v_access.environment_id))),
       coalesce(to_json(pay_internal.wire_time(p_until::timestamptz))::text, 'null'),

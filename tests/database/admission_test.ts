@@ -123,6 +123,14 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
       await holder`select from pay.${holder.unsafe(table)}
         where ${column} = ${environments.other} for update`;
     }
+    for (const name of ["read_clock", "read_due", "set_clock", "reset_sandbox"]) {
+      await t.step(`${name}: of a live environment`, async () => {
+        const { text, fields } = CALLS[name]!;
+        const request = requestOf(service.live, fields({ payment: payment! }));
+        const rows = await sql.unsafe(`select outcome from ${text}`, [JSON.stringify([request])]);
+        assert.deepEqual([...rows], [{ outcome: "live" }]);
+      });
+    }
     for (const [name, call] of Object.entries(CALLS)) {
       const keys = { revoked, expired, "of a sandbox that has ended": ended };
       for (const [state, key] of Object.entries(keys)) {
@@ -139,6 +147,19 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
   }
 });
 
+/** Makes a request as an entry function takes it. */
+function requestOf(key: TestKey, fields: Fields) {
+  return {
+    n: 1,
+    key_hash: parseApiKey(key.text)!.hash,
+    // The version of the settings that `startTenants` makes.
+    version: 1,
+    at: new Date(),
+    rate: [1000, 4000],
+    ...fields,
+  };
+}
+
 /** Calls the function in a transaction, checks its locks and its visible rows, and rolls back. */
 async function assertOpensNothing(
   tenants: Tenants,
@@ -147,16 +168,8 @@ async function assertOpensNothing(
   requested: Requested,
 ) {
   const { service, environments } = tenants;
-  const request = (key: TestKey, fields: Fields) => ({
-    key_hash: parseApiKey(key.text)!.hash,
-    // The version of the settings that `startTenants` makes.
-    version: 1,
-    at: new Date(),
-    rate: [1000, 4000],
-    ...fields,
-  });
-  const refused = request(key, call.fields(requested));
-  const valid = call.beside && request(service.key, call.beside.fields);
+  const refused = requestOf(key, call.fields(requested));
+  const valid = call.beside && requestOf(service.key, call.beside.fields);
   const list = valid ? [valid, refused, valid] : [refused];
   const expected = list.map((one) => one === refused ? "unauthorized" : call.beside!.outcome);
   const session = await service.sql.reserve();
@@ -165,7 +178,7 @@ async function assertOpensNothing(
     // A request that waits for a lock fails here, or after the lock_timeout of its function.
     await session`set local lock_timeout = '1ms'`;
     const rows = await session.unsafe(`select outcome from ${call.text}`, [
-      JSON.stringify(list.map((one, i) => ({ n: i + 1, ...one }))),
+      JSON.stringify(list.map((one, i) => ({ ...one, n: i + 1 }))),
     ]);
     assert.deepEqual(rows.map(({ outcome }) => outcome), expected);
     assert.deepEqual(await locksOf(session, environments.other), []);
