@@ -5,7 +5,7 @@ import { href } from "./route.ts";
 
 type Kind = Due["data"][number]["kind"];
 
-/** What happens, and the steps and the query of the list of those that wait. */
+/** The words of each kind, and the steps and the query of the list of those that wait. */
 const KINDS: Readonly<Record<Kind, readonly [text: string, ...Parameters<typeof href>]>> = {
   payment_result: ["Result of a payment", ["payments"], { status: "processing" }],
   payment_end: ["Time to pay ends", ["payments"], { status: "pending" }],

@@ -3,10 +3,10 @@
 import type { ApiKey, ApiKeyWithSecret, Scope } from "../../../packages/client/mod.ts";
 import { SCOPES } from "../../../shared/core/vocabulary.ts";
 import { call } from "../data/calls.ts";
+import { useClock } from "../data/clock.ts";
 import { useDraft } from "../data/draft.ts";
 import { Boxes, Choices, OverlapField, TextField } from "../parts/fields.tsx";
 import { FormDialog } from "../parts/form.tsx";
-import { useLive } from "../data/live.ts";
 import { replaceSecret, session } from "../data/session.ts";
 import { EXAMPLE_TIME, timeOf } from "../data/times.ts";
 
@@ -33,7 +33,7 @@ export function isOwn({ secrets }: ApiKey): boolean {
 /** Makes a key for the same sandbox. */
 export function NewKeyDialog(props: KeyDialogProps) {
   const { draft: { name, wants, scopes, expires_at }, change, field } = useDraft(FIRST);
-  const { data: clock } = useLive(call("sandbox", "clock"));
+  const clock = useClock();
   const now_ms = clock === null ? Date.now() : Date.parse(clock.now);
   return (
     <FormDialog

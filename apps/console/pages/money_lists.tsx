@@ -135,7 +135,8 @@ export const PAYMENTS: List<Payment> = {
   ],
   read: (params) => call("payments", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor amount_captured " +
-    "amount_refunded amount_disputed method_kind instrument_id off_session customer.id customer.email customer.name " +
+    "amount_refunded amount_disputed method_kind instrument_id off_session customer.id " +
+    "customer.email customer.name " +
     "reference description failure_code advice metadata",
   action: <a class="button primary" href={href(["payments", "new"])}>Create payment</a>,
   empty: () => (

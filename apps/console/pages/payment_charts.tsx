@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { PaymentTotal } from "../../../packages/client/mod.ts";
 import { type Bar, BarChart, type Series } from "../parts/bar_chart.tsx";
 import { call } from "../data/calls.ts";
+import { useClock } from "../data/clock.ts";
 import { Card } from "../parts/page_parts.tsx";
 import { Choices, InlineSelect, optionsOf } from "../parts/fields.tsx";
 import { useLive } from "../data/live.ts";
@@ -89,7 +90,7 @@ function currenciesOf(totals: readonly PaymentTotal[]): string[] {
   return [...counts].sort((a, b) => b[1] - a[1]).map(([currency]) => currency);
 }
 
-/** Milliseconds between two reads of the clock. */
+/** Milliseconds between two reads of totals, which can have several pages. */
 const EVERY_MS = 2_500;
 const TONES = ["good", "wait", "bad", "warn"] as const;
 const OUTCOME_SERIES: readonly Series[] = OUTCOMES.map((name, n) => ({ name, tone: TONES[n]! }));
@@ -100,9 +101,9 @@ type SpanName = keyof typeof SPANS;
 /** The charts of a span; another name is that of a day. */
 export function PaymentCharts({ span: chosen = "day" }: { span?: string | undefined }) {
   const name = chosen in SPANS ? chosen as SpanName : "day";
-  const clock = useLive(call("sandbox", "clock"), { every_ms: EVERY_MS });
-  const newest = useLive(call("payments", "list", { limit: 1 }), { every_ms: EVERY_MS });
-  const begin_ms = clock.data && beginOf(SPANS[name], Date.parse(clock.data.now));
+  const clock = useClock();
+  const newest = useLive(call("payments", "list", { limit: 1 }));
+  const begin_ms = clock && beginOf(SPANS[name], Date.parse(clock.now));
   return (
     <Card
       title="Payments"
@@ -119,7 +120,7 @@ export function PaymentCharts({ span: chosen = "day" }: { span?: string | undefi
     >
       <Reading
         label="payments"
-        live={{ data: begin_ms === null ? null : newest.data, error: newest.error ?? clock.error }}
+        live={{ data: begin_ms === null ? null : newest.data, error: newest.error }}
         rows={4}
       >
         {({ data }) =>

@@ -12,7 +12,7 @@ import { whyNoPage } from "../data/resource_link.ts";
 /** Number of matches in each list. */
 const SHOWN = 20;
 /** Milliseconds between two searches: each reads many rows. */
-const EVERY_MS = 2_500;
+const EVERY_MS = 10_000;
 
 /** The page. */
 export function SearchPage({ text }: { text: string }) {
