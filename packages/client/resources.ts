@@ -1231,7 +1231,7 @@ export interface DueParams {
   until?: string | undefined;
 }
 
-/** What the clock of a sandbox brings next. */
+/** The things that the clock of a sandbox brings next. */
 export interface Due {
   object: "due";
   /** RFC 3339 in UTC, with milliseconds. */
@@ -1272,7 +1272,7 @@ export interface Due {
     first_id: string;
   })[];
   /**
-   * True: more than 10 000 operations, deliveries or mandates wait. The counts are those of the
+   * True: at least 10 000 operations, deliveries or mandates wait. The counts are those of the
    * first 10 000 each.
    */
   has_more: boolean;

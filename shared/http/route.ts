@@ -103,7 +103,7 @@ export function scopeOf(
   return name === undefined ? scope : parameter_scopes[name]!;
 }
 
-/** What most routes have in common. */
+/** The members that most routes share. */
 const USUAL = {
   home: PAYMENTS_FUNCTION,
   test_only: false,

@@ -142,8 +142,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     id: "listDue",
     summary: "List what is due next",
     description:
-      "What happens by itself when the clock gets there: how many of each kind wait, and when the " +
-      "first is due. What follows from it, such as a retry after a failed delivery, is not in it.",
+      "Counts the things that happen by themselves when the clock gets there, by kind, and tells " +
+      "when the first is due. It leaves out their consequences, such as a retry after a delivery " +
+      "that fails.",
     method: "GET",
     paths: ["/clock/due", "/v1/clock/due"],
     query: DueQuery,

@@ -47,7 +47,7 @@ export const DueQuery = z.object({
   until: Time.optional().describe("Only what is due until this RFC 3339 time of the sandbox"),
 });
 
-/** What happens by itself when the clock reaches its time (`pay_internal.due_kind`). */
+/** A thing that happens by itself when the clock reaches its time (`pay_internal.due_kind`). */
 const DueKind = z.enum([
   "payment_result",
   "payment_end",
@@ -86,10 +86,10 @@ export const Due = z.object({
     }).describe("The things of one kind that wait for the clock"),
   ).describe("One item for each kind that something waits of, the earliest first"),
   has_more: z.boolean().describe(
-    "True: more than 10 000 operations, deliveries or mandates wait. The counts are those of the " +
+    "True: at least 10 000 operations, deliveries or mandates wait. The counts are those of the " +
       "first 10 000 each",
   ),
-}).describe("What the clock of a sandbox brings next");
+}).describe("The things that the clock of a sandbox brings next");
 
 /** The response to `POST /clock`. */
 export const ClockAdvance = z.object({

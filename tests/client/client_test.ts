@@ -64,7 +64,7 @@ Deno.test("create() retries with the same body and key after 5xx", () =>
     },
   ));
 
-/** What calls send. All but GET carry an idempotency key, and an id is one segment of the path. */
+/** The requests that calls send. All but GET carry an idempotency key, and an id is one segment of the path. */
 const CALLS: Record<string, (client: PaymentsClient) => unknown> = {
   'PUT payments/v1/webhook_endpoints/whe_1 {"status":"disabled"}': (client) =>
     client.webhookEndpoints.update("whe_1", { status: "disabled" }),
