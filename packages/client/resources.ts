@@ -1066,6 +1066,15 @@ export interface LoggedRequest {
    * else.
    */
   source: "program" | "web_page";
+  /**
+   * Id of the resource that the request has made, or else of the one that it names. A request has
+   * made it also if its response is a decline, or an error of a declared fault. Null: none.
+   */
+  resource_id: string | null;
+  /** The declared fault that decided the response, as in its header `Sandbox-Fault`. Null: none. */
+  fault: string | null;
+  /** Id of the fault. Null: none, or the request asked for it with the header `Sandbox-Fault`. */
+  fault_id: string | null;
   /** Time at which the request arrived. */
   created_at: string;
   /**
@@ -1547,6 +1556,8 @@ export interface ListEventsParams extends ListParams {
   transfer_id?: string | undefined;
   /** Only events of this instrument, and of payments that have saved or used it. */
   instrument_id?: string | undefined;
+  /** Only events that this request has caused. */
+  request_id?: string | undefined;
 }
 
 /** `GET /v1/webhook_deliveries` */
@@ -1571,7 +1582,10 @@ export interface ListRequestsParams extends ListParams {
   method?: string | undefined;
   /** Only requests with exactly this path, as the log shows it. */
   path?: string | undefined;
-  /** Only responses with this HTTP status or class of statuses, such as 4xx. */
+  /**
+   * Only responses with this HTTP status or class of statuses, such as 4xx. `error`: 4xx and 5xx
+   * without 402, because a decline is a result.
+   */
   status?: string | undefined;
   /** Only the request with this id. */
   request_id?: string | undefined;
@@ -1579,6 +1593,10 @@ export interface ListRequestsParams extends ListParams {
   idempotency_key?: string | undefined;
   /** Only requests of this API key. */
   api_key_id?: string | undefined;
+  /** Only requests that have made this resource, or that name it in their path. */
+  resource_id?: string | undefined;
+  /** Only requests that this declared fault decided. */
+  fault_id?: string | undefined;
   /** Only requests from such a client. */
   source?: "program" | "web_page" | undefined;
 }

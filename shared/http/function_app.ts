@@ -182,8 +182,9 @@ function checkRequest(
   const idempotency = idempotency_key === null
     ? null
     : identify(route, ids, searchParams, idempotency_key, sent!);
-  const run = (access: Access, { random, order_ms, run_number, settings }: EnvironmentValues) =>
-    route.run({
+  const run = (access: Access, { random, order_ms, run_number, settings }: EnvironmentValues) => {
+    state.decided_ms = access.at_ms;
+    return route.run({
       deps,
       request: {
         access,
@@ -210,6 +211,7 @@ function checkRequest(
       body,
       query,
     });
+  };
   return async () => {
     const outcome = await decide(scope, run).catch((error) => {
       const kind = pathKind(path);
@@ -325,13 +327,13 @@ function respond(
   outcome: Reply | StoredResponse,
   media_type = JSON_TYPE,
 ): Response {
-  const { response, replayed, rest, headers = {} }: Reply = "response" in outcome
+  const { response, replayed, rest, fault }: Reply = "response" in outcome
     ? outcome
     : { response: outcome, replayed: false };
-  for (const [name, value] of Object.entries(headers)) c.header(name, value);
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (response.status === 201) c.header("Location", locationOf(response, c.get("deps").base_url));
   const state = c.get("state");
+  if (fault) state.sandbox_fault = fault;
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
   const body = rest ? bodyInParts(response.body, rest) : response.body;

@@ -6,6 +6,7 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { formatTime } from "../core/clock.ts";
 import { idGenerator } from "../core/ids.ts";
+import { FAULT_HEADER } from "../core/vocabulary.ts";
 import { type Describe, requestDurations, span, traceparentOf } from "../core/tracing.ts";
 import { Retries } from "../jobs/retries.ts";
 import type { RateLimits } from "../store/outcome.ts";
@@ -56,6 +57,9 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       remaining: null,
       code: null,
       fault: null,
+      sandbox_fault: null,
+      hidden_body: null,
+      decided_ms: null,
       is_tick: false,
     };
     c.set("state", state);
@@ -77,6 +81,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       headers.set("RateLimit-Policy", `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`);
       headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
     }
+    if (state.sandbox_fault) headers.set(FAULT_HEADER, state.sandbox_fault.fault);
     const is_replay = headers.has("Idempotent-Replayed");
     const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : null;
     const duration_ms = performance.now() - started;

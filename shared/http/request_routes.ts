@@ -57,10 +57,10 @@ export const listRequests: Route = route({
   async run(call) {
     // So that the list has the requests that this isolate has handled before.
     await call.deps.request_log.flush();
-    const { method, path, status, request_id, idempotency_key, api_key_id, source } = call.query;
+    const { limit: _, starting_after: __, include: ___, request_id: id, ...others } = call.query;
     return await responsePage(call, "/v1/requests", {
       kind: "requests",
-      filters: { method, path, status, id: request_id, idempotency_key, api_key_id, source },
+      filters: { id, ...others },
     });
   },
 });

@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import type { ErrorCode } from "../core/errors.ts";
 import type { RandomSource } from "../core/ids.ts";
+import type { SandboxFault } from "../domain/changes/service_request.ts";
 import type { Retries } from "../jobs/retries.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Access } from "../store/outcome.ts";
@@ -53,6 +54,12 @@ export interface RequestState {
   code: ErrorCode | null;
   /** Class, SQLSTATE and place of an unexpected error, for the log. */
   fault: string | null;
+  /** The declared fault that decides the response; null: none. */
+  sandbox_fault: SandboxFault | null;
+  /** The body of the response that a declared fault hides, as JSON text; null: it hides none. */
+  hidden_body: string | null;
+  /** The time by which the request was decided, of its sandbox if it has one; null: it was not. */
+  decided_ms: number | null;
   /** True for calls of the internal routes and health checks, whose successes are not logged. */
   is_tick: boolean;
 }

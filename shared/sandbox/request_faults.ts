@@ -7,7 +7,11 @@
 import type { Context } from "hono";
 import { ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { FAULT_HEADER, FAULTS } from "../core/vocabulary.ts";
-import { type Reply, withoutRateCount } from "../domain/changes/service_request.ts";
+import {
+  type Reply,
+  type SandboxFault,
+  withoutRateCount,
+} from "../domain/changes/service_request.ts";
 import { MAX_FAULT_DELAY_MS } from "../schema/limits.ts";
 import type { FaultStore, FaultTarget, MatchedFault } from "./fault_store.ts";
 import { timeIn } from "./known_settings.ts";
@@ -15,7 +19,7 @@ import type { Access } from "../store/outcome.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
 import type { Env, Requested } from "../http/request_state.ts";
 
-type RequestFault = Omit<MatchedFault<"request">, "id">;
+type RequestFault = Omit<MatchedFault<"request">, "id"> & SandboxFault;
 
 /** The value of the header on a read that no declared fault concerns. */
 const NO_FAULT = "none";
@@ -60,7 +64,7 @@ function readFaultHeader({ method, headers }: Request): RequestFault | "none" | 
         '"delay; delay_ms=500"',
     );
   }
-  return { fault, delay_ms };
+  return { id: null, fault, delay_ms };
 }
 
 /**
@@ -130,12 +134,15 @@ export class FaultOfRequest {
   }
 
   async #fail<T>(
-    { fault, delay_ms }: RequestFault,
+    { id, fault, delay_ms }: RequestFault,
     access: Access,
     decide: () => Promise<T>,
   ): Promise<T> {
-    if (fault === "server_error_after" || fault === "connection_lost_after") await done(decide);
-    this.#c.header(FAULT_HEADER, fault);
+    const state = this.#c.get("state");
+    if (fault === "server_error_after" || fault === "connection_lost_after") {
+      state.hidden_body = await done(decide);
+    }
+    state.sandbox_fault = { id, fault };
     switch (fault) {
       case "rate_limited":
         throw tryAgain(
@@ -188,14 +195,19 @@ export class FaultOfRequest {
 /** Errors after which the request was not processed, so they take the place of the fault. */
 const NOT_PROCESSED: ReadonlySet<number> = new Set([401, 403, 429, 500, 503]);
 
-/** Processes the request. A refusal for its content counts as processed. */
-async function done(decide: () => Promise<unknown>): Promise<void> {
+/**
+ * Processes the request. A refusal for its content counts as processed. Returns the body of the
+ * response, which nobody gets; null: there is none.
+ */
+async function done(decide: () => Promise<unknown>): Promise<string | null> {
   try {
     const reply = await decide() as Partial<Reply> | undefined;
     // Nobody reads the rest of the body, which has a place until its end.
     await reply?.rest?.return(undefined);
+    return reply?.response?.body ?? null;
   } catch (error) {
     if (!(error instanceof ApiError) || NOT_PROCESSED.has(error.status)) throw error;
+    return null;
   }
 }
 

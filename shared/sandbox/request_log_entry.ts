@@ -18,6 +18,10 @@ const MASK = "***";
 /** Longest path and query in the log. */
 const MAX_CHARACTERS = 300;
 const ID = /^[a-z]{2,4}_[0-9a-z]{26}$/;
+/** The resource of a response, of an error with a payment, and of a path. */
+const MADE = /^\{"id":"([a-z]{2,4}_[0-9a-z]{26})"/;
+const DECLINED = /^\{"error":.*"payment":\{"id":"(pay_[0-9a-z]{26})"/;
+const ID_IN_PATH = /\/([a-z]{2,4}_[0-9a-z]{26})(?:\/|$)/;
 /** A step of a path that has no route: a version or a word. */
 const PLAIN_STEP = /^(?:v[0-9]|[a-z_]{1,40})$/;
 /** Values of a query: an id, a word of the API, a currency, a number, a time. */
@@ -32,7 +36,7 @@ export function requestLogEntry(
   observed: ObservedRequest,
   bodies: LoggedBodies,
 ): RequestLogEntry | null {
-  const { key, key_id, environment_id, route, code, idempotency_key } = state;
+  const { key, key_id, environment_id, route, code, idempotency_key, sandbox_fault } = state;
   if (key_id === null || environment_id === null || key!.livemode) return null;
   if (route?.unlogged) return null;
   // A page such as the console repeats its reads, which would soon fill the log.
@@ -40,12 +44,15 @@ export function requestLogEntry(
   const query = observed.url.length <= MAX_URL && observed.url.includes("?")
     ? shownQuery(state, observed.url)
     : "";
+  const path = shownPath(state.route_template, observed.path);
+  const resource_id = madeBy(state) ?? ID_IN_PATH.exec(path)?.[1];
+  const is_change = observed.method !== "GET" && state.decided_ms !== null;
   return {
     environment_id,
     api_key_id: key_id,
     id: state.request_id,
     method: observed.method,
-    path: shownPath(state.route_template, observed.path),
+    path,
     ...(query !== "" && { query }),
     status: observed.status,
     ...(code !== null && { error_code: code }),
@@ -54,8 +61,21 @@ export function requestLogEntry(
     duration_us: Math.round(observed.duration_ms * 1000),
     ...(observed.is_from_page && { source: "web_page" as const }),
     at: formatTime(state.at_ms),
+    ...(resource_id !== undefined && { resource_id }),
+    ...(sandbox_fault && { fault: sandbox_fault.fault }),
+    ...(sandbox_fault?.id && { fault_id: sandbox_fault.id }),
+    ...(is_change && { decided_at: formatTime(state.decided_ms!) }),
     ...bodies.of(state),
   };
+}
+
+/**
+ * Returns the resource of the response, or of the one that a fault hides. A decline has its payment
+ * in the error.
+ */
+function madeBy({ hidden_body, response_body }: RequestState): string | undefined {
+  const text = hidden_body ?? response_body ?? "";
+  return MADE.exec(text)?.[1] ?? DECLINED.exec(text)?.[1];
 }
 
 /** Returns the route with the ids of the path, or the masked path if there is no route. */

@@ -4,7 +4,7 @@
  * that is refused or replayed uses no fault up.
  */
 
-import { FAULT_HEADER, PROVIDER_OPERATIONS } from "../core/vocabulary.ts";
+import { PROVIDER_OPERATIONS } from "../core/vocabulary.ts";
 import type { FaultStore } from "./fault_store.ts";
 import { type ServiceRequest, withoutRateCount } from "../domain/changes/service_request.ts";
 import type { ProviderAtOnce, ReplyAtOnce } from "../domain/operations/operations.ts";
@@ -26,8 +26,7 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
       })
       : null;
     const reply = replyAtOnce(begun, fault, at_ms, { random, urls });
-    if (fault === null) return { reply };
-    return { reply, fault_id: fault.id, headers: { [FAULT_HEADER]: fault.fault } };
+    return fault === null ? { reply } : { reply, fault };
   }
 
   return {

@@ -54,6 +54,16 @@ export const LoggedRequest = z.object({
   duration_ms: z.number().min(0).describe("Time from the arrival of the request to its response"),
   api_key_id: id("key_").describe("Id of the API key that sent the request"),
   source: RequestSource,
+  resource_id: z.string().nullable().describe(
+    "Id of the resource that the request has made, or else of the one that it names. A request " +
+      "has made it also if its response is a decline, or an error of a declared fault. Null: none",
+  ),
+  fault: z.string().nullable().describe(
+    "The declared fault that decided the response, as in its header `Sandbox-Fault`. Null: none",
+  ),
+  fault_id: id("flt_").nullable().describe(
+    "Id of the fault. Null: none, or the request asked for it with the header `Sandbox-Fault`",
+  ),
   created_at: Instant.describe("Time at which the request arrived"),
   request_body: LoggedBody.describe(
     "Body with `…` in place of secrets and of unknown members. Null: not stored. Only the read " +
@@ -65,7 +75,8 @@ export type LoggedRequest = z.infer<typeof LoggedRequest>;
 
 const METHOD_WORDS = 'an HTTP method such as "POST"';
 const PATH_FORM_WORDS = 'a path that begins with the function: "/api-v1-payments/v1/payments"';
-const STATUS_WORDS = "an HTTP status from 100 to 599, or a class of them such as 4xx";
+const STATUS_WORDS = 'an HTTP status from 100 to 599, a class of them such as 4xx, or "error"';
+const RESOURCE_WORDS = "the id of a resource, copied from a response";
 
 /** The query of `GET /requests`. */
 export const ListRequestsQuery = z.object({
@@ -80,13 +91,21 @@ export const ListRequestsQuery = z.object({
     PATH_FORM_WORDS,
   ),
   status: mustBe(
-    z.string().regex(/^[1-5](?:[0-9]{2}|xx)$/).optional()
-      .describe("Only responses with this HTTP status or class of statuses, such as 4xx"),
+    z.string().regex(/^(?:[1-5](?:[0-9]{2}|xx)|error)$/).optional().describe(
+      "Only responses with this HTTP status or class of statuses, such as 4xx. `error`: 4xx and " +
+        "5xx without 402, because a decline is a result",
+    ),
     STATUS_WORDS,
   ),
   request_id: id("req_").optional().describe("Only the request with this id"),
   idempotency_key: z.string().min(1).max(MAX_IDEMPOTENCY_KEY).optional()
     .describe("Only requests with this idempotency key"),
   api_key_id: id("key_").optional().describe("Only requests of this API key"),
+  resource_id: mustBe(
+    z.string().regex(/^[a-z]{2,4}_[0-9a-z]{26}$/).optional()
+      .describe("Only requests that have made this resource, or that name it in their path"),
+    RESOURCE_WORDS,
+  ),
+  fault_id: id("flt_").optional().describe("Only requests that this declared fault decided"),
   source: RequestSource.optional().describe("Only requests from such a client"),
 });

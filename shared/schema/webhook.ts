@@ -237,4 +237,5 @@ export const ListEventsQuery = z.object({
   transfer_id: id("tr_").optional().describe("Only events of this transfer"),
   instrument_id: id("ins_").optional()
     .describe("Only events of this instrument, and of payments that have saved or used it"),
+  request_id: id("req_").optional().describe("Only events that this request has caused"),
 }).superRefine(oneSubject);

@@ -30,6 +30,13 @@ export interface RequestLogEntry {
   source?: "web_page";
   /** RFC 3339: the arrival of the request. */
   at: string;
+  /** The resource that it has made, or else the one of its response or its path. */
+  resource_id?: string;
+  /** The declared fault that decided the response. `fault_id` is absent if a header asked for it. */
+  fault?: string;
+  fault_id?: string;
+  /** RFC 3339: the time of the sandbox by which it was decided. Absent: it changes nothing. */
+  decided_at?: string;
   /** JSON text without secrets. */
   request_body?: string;
   response_body?: string;

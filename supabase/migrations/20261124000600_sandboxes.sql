@@ -165,6 +165,10 @@ create table pay.requests (
   duration_us integer not null,
   created_at timestamptz not null,
   source text collate "C" not null default 'program',
+  resource_id text collate "C",
+  fault text collate "C",
+  fault_id text collate "C",
+  decided_at timestamptz,
   request_body text,
   response_body text,
   -- The only index: the log of a sandbox is short, so a filter reads all of it.
@@ -188,6 +192,12 @@ comment on column pay.requests.duration_us is 'Microseconds from the arrival of 
 comment on column pay.requests.created_at is 'Time at which the request arrived.';
 comment on column pay.requests.source is
   'web_page: a browser sent the request for a page such as the console. program: everything else.';
+comment on column pay.requests.resource_id is
+  'The resource that it has made, or else the one of its response or its path; null: none.';
+comment on column pay.requests.fault is 'The declared fault that decided the response; null: none.';
+comment on column pay.requests.fault_id is 'The id of the fault; null: none, or the request asked for it.';
+comment on column pay.requests.decided_at is
+  'The time of the sandbox with which the ids of its events begin; null: it changes nothing.';
 comment on column pay.requests.request_body is
   'The body as JSON text, without card numbers, IBANs, security codes, secrets and unknown members; null: not stored.';
 comment on column pay.requests.response_body is

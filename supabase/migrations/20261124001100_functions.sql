@@ -5344,9 +5344,12 @@ returns text language sql immutable as $$
         select from pay.payments p
         where p.environment_id = $1 and p.id = t.subject_id
           and p.instrument_id = $2 ->> 'instrument_id')) $condition$
-    -- A class of statuses is 4xx.
+    -- A class of statuses is 4xx. A decline is a result, and no error.
     when p_kind = 'requests' and p_name = 'status' then $condition$
-      (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
+      (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status'
+        or $2 ->> 'status' = 'error' and t.status >= 400 and t.status <> 402) $condition$
+    when p_kind = 'requests' and p_name = 'resource_id' then $condition$
+      (t.resource_id = $2 ->> 'resource_id' or strpos(t.path, $2 ->> 'resource_id') > 0) $condition$
     else format('t.%1$I::text = $2 ->> %1$L', p_name)
   end
 $$;
@@ -5455,6 +5458,10 @@ begin
   end if;
   if v_subject is not null then
     v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
+  end if;
+  if p_kind = 'events' and p_filters ? 'request_id' then
+    v_filters := v_filters
+      || pay_internal.event_bounds(p_environment_id, p_filters ->> 'request_id');
   end if;
 
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
@@ -8741,6 +8748,9 @@ returns text language sql stable as $$
       round(p_request.duration_us / 1000.0, 2) as duration_ms,
       p_request.api_key_id,
       p_request.source,
+      p_request.resource_id,
+      p_request.fault,
+      p_request.fault_id,
       pay_internal.wire_time(p_request.created_at) as created_at
   ) t
 $$;
@@ -8793,16 +8803,17 @@ begin
       for share of e skip locked
     )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
-      error_code, idempotency_key, is_replay, duration_us, source, created_at, request_body,
-      response_body)
+      error_code, idempotency_key, is_replay, duration_us, source, created_at, resource_id, fault,
+      fault_id, decided_at, request_body, response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at, case when not k.is_full then x.request end,
-      case when not k.is_full then x.answer end
+      coalesce(r.source, 'program'), r.at, r.resource_id, r.fault, r.fault_id, r.decided_at,
+      case when not k.is_full then x.request end, case when not k.is_full then x.answer end
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
-      request_body text, response_body text
+      resource_id text, fault text, fault_id text, decided_at timestamptz, request_body text,
+      response_body text
     )
     join known k on k.k = r.k
     cross join lateral pay_internal.without_erased(
@@ -8811,6 +8822,19 @@ begin
   end if;
 end $$;
 grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
+
+create or replace function pay_internal.event_bounds(p_environment_id text, p_request_id text)
+returns jsonb language sql stable as $$
+  select coalesce(jsonb_object_agg(bound.name, 'evt_' || left(t.id, 9) || bound.rest)
+    filter (where t.id is not null), '{}')
+  from (
+    select case when e.livemode then substr(p_request_id, 5)
+      else (select pay_internal.id_floor('', r.decided_at) from pay.requests r
+        where r.environment_id = p_environment_id and r.id = p_request_id) end as id
+    from pay.environments e where e.id = p_environment_id
+  ) t
+  cross join (values ('id_from', ''), ('id_before', '~')) bound (name, rest)
+$$;
 
 create or replace function pay_internal.purge_requests(
   p_environment_id text, p_at timestamptz, p_batch integer
@@ -10018,8 +10042,8 @@ declare
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
   from json_to_record(p_trigger::json) as t (
-    endpoint_id text, event_id text, type text, subject_id text, body text, traceparent text,
-    delivery_id text, leased_until timestamptz
+    endpoint_id text, event_id text, type text, subject_id text, body text, request_id text,
+    traceparent text, delivery_id text, leased_until timestamptz
   );
   v_leased_until := pay_internal.server_time() + v_trigger.lease;
   if v_access.outcome = 'ok' then
@@ -10048,9 +10072,9 @@ begin
   v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then
     insert into pay.events
-      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
+      (environment_id, id, type, subject_id, sequence, created_at, body, request_id, traceparent)
     values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
-      v_access.at, v_trigger.body, v_trigger.traceparent);
+      v_access.at, v_trigger.body, v_trigger.request_id, v_trigger.traceparent);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at, due_at)

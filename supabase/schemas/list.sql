@@ -91,9 +91,12 @@ returns text language sql immutable as $$
         select from pay.payments p
         where p.environment_id = $1 and p.id = t.subject_id
           and p.instrument_id = $2 ->> 'instrument_id')) $condition$
-    -- A class of statuses is 4xx.
+    -- A class of statuses is 4xx. A decline is a result, and no error.
     when p_kind = 'requests' and p_name = 'status' then $condition$
-      (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
+      (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status'
+        or $2 ->> 'status' = 'error' and t.status >= 400 and t.status <> 402) $condition$
+    when p_kind = 'requests' and p_name = 'resource_id' then $condition$
+      (t.resource_id = $2 ->> 'resource_id' or strpos(t.path, $2 ->> 'resource_id') > 0) $condition$
     else format('t.%1$I::text = $2 ->> %1$L', p_name)
   end
 $$;
@@ -220,6 +223,10 @@ begin
   end if;
   if v_subject is not null then
     v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
+  end if;
+  if p_kind = 'events' and p_filters ? 'request_id' then
+    v_filters := v_filters
+      || pay_internal.event_bounds(p_environment_id, p_filters ->> 'request_id');
   end if;
 
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);

@@ -21,6 +21,9 @@ returns text language sql stable as $$
       round(p_request.duration_us / 1000.0, 2) as duration_ms,
       p_request.api_key_id,
       p_request.source,
+      p_request.resource_id,
+      p_request.fault,
+      p_request.fault_id,
       pay_internal.wire_time(p_request.created_at) as created_at
   ) t
 $$;
@@ -38,8 +41,9 @@ $$;
 --             that has left the environment, because the sandbox was reset meanwhile, is left out
 --             with its requests, and so is a live key
 -- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
---             duration_us, source, at, request_body, response_body}]: requests for the logs of
---             sandboxes; without a source it is program. The bodies are JSON text without secrets
+--             duration_us, source, at, resource_id, fault, fault_id, decided_at, request_body,
+--             response_body}]: requests for the logs of sandboxes; without a source it is program.
+--             The bodies are JSON text without secrets
 -- p_storage_gb
 --             the gigabytes that the sandboxes of an account may store; null: no limit. The
 --             requests of an account with as many are stored without bodies
@@ -89,16 +93,17 @@ begin
       for share of e skip locked
     )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
-      error_code, idempotency_key, is_replay, duration_us, source, created_at, request_body,
-      response_body)
+      error_code, idempotency_key, is_replay, duration_us, source, created_at, resource_id, fault,
+      fault_id, decided_at, request_body, response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at, case when not k.is_full then x.request end,
-      case when not k.is_full then x.answer end
+      coalesce(r.source, 'program'), r.at, r.resource_id, r.fault, r.fault_id, r.decided_at,
+      case when not k.is_full then x.request end, case when not k.is_full then x.answer end
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
-      request_body text, response_body text
+      resource_id text, fault text, fault_id text, decided_at timestamptz, request_body text,
+      response_body text
     )
     join known k on k.k = r.k
     cross join lateral pay_internal.without_erased(
@@ -107,6 +112,22 @@ begin
   end if;
 end $$;
 grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
+
+-- The bounds of the ids of the events of a request, as pay_internal.list_query takes them: they
+-- begin with the time at which it was decided. A live request has this time in its own id, and that
+-- of a sandbox in its log. Empty without an entry of the log: then nobody knows the time.
+create or replace function pay_internal.event_bounds(p_environment_id text, p_request_id text)
+returns jsonb language sql stable as $$
+  select coalesce(jsonb_object_agg(bound.name, 'evt_' || left(t.id, 9) || bound.rest)
+    filter (where t.id is not null), '{}')
+  from (
+    select case when e.livemode then substr(p_request_id, 5)
+      else (select pay_internal.id_floor('', r.decided_at) from pay.requests r
+        where r.environment_id = p_environment_id and r.id = p_request_id) end as id
+    from pay.environments e where e.id = p_environment_id
+  ) t
+  cross join (values ('id_from', ''), ('id_before', '~')) bound (name, rest)
+$$;
 
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
 -- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,

@@ -185,8 +185,8 @@ declare
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
   from json_to_record(p_trigger::json) as t (
-    endpoint_id text, event_id text, type text, subject_id text, body text, traceparent text,
-    delivery_id text, leased_until timestamptz
+    endpoint_id text, event_id text, type text, subject_id text, body text, request_id text,
+    traceparent text, delivery_id text, leased_until timestamptz
   );
   v_leased_until := pay_internal.server_time() + v_trigger.lease;
   if v_access.outcome = 'ok' then
@@ -215,9 +215,9 @@ begin
   v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then
     insert into pay.events
-      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
+      (environment_id, id, type, subject_id, sequence, created_at, body, request_id, traceparent)
     values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
-      v_access.at, v_trigger.body, v_trigger.traceparent);
+      v_access.at, v_trigger.body, v_trigger.request_id, v_trigger.traceparent);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at, due_at)

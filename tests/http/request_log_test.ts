@@ -23,6 +23,9 @@ const LOG = `${SANDBOX}/requests`;
 const CREATE = { amount: 700, currency: "EUR" };
 const LOGGED = { request_log: true };
 const UNKNOWN = "pay_" + "0".repeat(26);
+const ID = /[a-z]+_[0-9a-z]{26}/;
+/** The resource at the beginning of a response, or in the error of a decline. */
+const MADE = /(^|"payment":)\{"id":"[^"]+/;
 
 // deno-lint-ignore no-explicit-any
 async function read(service: TestService, query = "", key = service.key.text): Promise<any[]> {
@@ -105,6 +108,9 @@ serviceCase("GET /requests has a line for each response, newest first", async (t
         idempotency_key: null,
         idempotent_replay: false,
         source: "program",
+        resource_id: ID.exec(response.text.match(MADE)?.[0] ?? line.path)?.[0] ?? null,
+        fault: null,
+        fault_id: null,
         ...line,
       });
       assert.equal(response.status, rest.status);
@@ -141,6 +147,9 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
     ["status=201", "status", 201, 6],
     ["status=4xx", "status", 404, 1],
     ["status=5xx", "status", 500, 0],
+    ["status=error", "status", 404, 1],
+    [`resource_id=${UNKNOWN}`, "resource_id", UNKNOWN, 1],
+    [`fault_id=flt_${"0".repeat(26)}`, "fault_id", "", 0],
     ["source=program", "source", "program", 6],
     ["source=web_page", "source", "web_page", 1],
     ["idempotency_key=key-0", "idempotency_key", "key-0", 3],
@@ -169,7 +178,8 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
     const ids = all.map(({ id }) => id);
     assert.deepEqual(ids, [...ids].sort().reverse());
   });
-  for (const query of ["source=console", "method=get", "status=99", "status=xxx", "status=4XX"]) {
+  const wrong = ["source=console", "method=get", "status=99", "status=xxx", "status=4XX"];
+  for (const query of [...wrong, "resource_id=pay_1", "fault_id=pay_1"]) {
     await t.step(`${query} is refused`, async () => {
       const response = await service.call("GET", `${LOG}?${query}`);
       assertRefused(response, 400, "invalid_parameter", query.split("=")[0]);

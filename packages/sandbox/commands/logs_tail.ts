@@ -75,7 +75,8 @@ function readFilters(values: Values) {
 
 /** One line: the time, the request, its response, and the id that an operator can look up. */
 function describe(request: LoggedRequest): string {
-  const { id, method, path, query, status, error_code, duration_ms, idempotent_replay } = request;
+  const { id, method, path, query, status, error_code, duration_ms, idempotent_replay, fault } =
+    request;
   return [
     localTime(new Date(request.created_at)),
     method,
@@ -84,5 +85,6 @@ function describe(request: LoggedRequest): string {
     `${duration_ms} ms`,
     id,
     ...(idempotent_replay ? ["replay"] : []),
+    ...(fault === null ? [] : [`fault ${fault}`]),
   ].join("  ");
 }

@@ -69,6 +69,7 @@ export function eventRow(content: EventContent, context: EventContext): EventRow
 export type TriggeredEvent = Pick<EventRow, "id" | "type" | "subject_id" | "delivery_id"> & {
   /** JSON text. */
   body: string;
+  request_id: string | null;
   traceparent: string | null;
 };
 
@@ -77,18 +78,18 @@ export function triggeredEvent(
   context: EventContext,
 ): TriggeredEvent {
   const id = context.newId("evt_");
-  const { livemode, traceparent = null } = context;
+  const { livemode, request_id, traceparent = null } = context;
   const created_at = formatTime(context.at_ms);
   const head = JSON.stringify({
     ...{ id, object: "event", type, api_version: API_VERSION, created_at, livemode, sequence },
     triggered: true,
   });
   const request = JSON.stringify({
-    id: context.request_id,
+    id: request_id,
     idempotency_key: context.idempotency_key,
   });
   const body = `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`;
-  return { id, type, subject_id, delivery_id: deliveryStem(id), body, traceparent };
+  return { id, type, subject_id, delivery_id: deliveryStem(id), body, request_id, traceparent };
 }
 
 /**

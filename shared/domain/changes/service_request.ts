@@ -13,15 +13,22 @@ export interface ServiceRequest {
   settings: SandboxSettings | null;
 }
 
+/** A declared fault of a sandbox that decides a response. */
+export interface SandboxFault {
+  /** Null: a header of the request asks for it. */
+  id: string | null;
+  fault: string;
+}
+
 export interface Reply extends Responded {
   /** The operation of a provider that the request has reserved and now sends. */
   operation?: ReservedOperation;
   /** The declared fault that the commit has counted. */
   fault_id?: string;
+  /** The same fault, for the response. */
+  fault?: SandboxFault;
   /** Further parts of the body, each of which is read when the client takes it. */
   rest?: AsyncGenerator<string>;
-  /** Further headers of the response. */
-  headers?: Readonly<Record<string, string>>;
 }
 
 /** Returns the access for later round trips, which do not count against the rate limit again. */

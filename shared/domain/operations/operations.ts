@@ -17,7 +17,12 @@ import type { Store } from "../../store/store.ts";
 import { isPayment } from "./apply_event.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
-import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
+import {
+  type Reply,
+  type SandboxFault,
+  type ServiceRequest,
+  withoutRateCount,
+} from "../changes/service_request.ts";
 import { OPERATION_DEADLINE_MS, type OperationRunner } from "./operation_runner.ts";
 import { decideAtOnce } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
@@ -36,9 +41,7 @@ const UNDER_WAY: StoredResponse = { status: 102, body: "" };
 export interface ReplyAtOnce {
   reply: ProviderReply;
   /** The declared fault that has decided the reply, which the commit counts. */
-  fault_id?: string;
-  /** Headers of the response, if the commit has counted the fault. */
-  headers?: Readonly<Record<string, string>>;
+  fault?: SandboxFault & { id: string };
 }
 
 /** A provider that replies within the request. */
@@ -49,7 +52,7 @@ export interface ProviderAtOnce {
 /** The last decision of a request. Others can change the resource, so there can be several. */
 interface Decided {
   operation?: Operation;
-  headers?: ReplyAtOnce["headers"];
+  fault?: ReplyAtOnce["fault"];
 }
 
 /** Begins operations, and reserves them or decides them at once. */
@@ -144,7 +147,7 @@ export class Operations {
     if (begun.is_internal) return cancelled(begun);
     if (request.context.livemode) return reserve(begun, this.#vault);
     const change = (replied: ReplyAtOnce) => {
-      decided.headers = replied.headers;
+      decided.fault = replied.fault;
       return changeAtOnce(begun, replied);
     };
     const replied = span("provider", () => this.#at_once.reply(begun, request), {
@@ -157,11 +160,11 @@ export class Operations {
   async #finish(
     { idempotency }: ServiceRequest,
     reply: Reply,
-    { operation, headers }: Decided,
+    { operation, fault }: Decided,
   ): Promise<Reply> {
     // A sandbox has operations that the worker sends later, and no others.
     if (!operation?.subject.livemode) {
-      return reply.fault_id !== undefined && headers ? { ...reply, headers } : reply;
+      return reply.fault_id !== undefined && fault ? { ...reply, fault } : reply;
     }
     if (!reply.operation) return reply;
     const { account, ...row } = reply.operation;
@@ -180,7 +183,7 @@ export class Operations {
 /** Makes the change of an operation whose provider has replied. */
 export function changeAtOnce(
   { change, operation }: Begun,
-  { reply, fault_id }: ReplyAtOnce,
+  { reply, fault }: ReplyAtOnce,
 ): Change {
   const [first] = "provider_events" in reply ? reply.provider_events : [];
   // The place to which the payer sends the money is a part of the new payment, if known at once.
@@ -188,7 +191,7 @@ export function changeAtOnce(
   addCreated(change, place && { amount_received: 0, next_action: place });
   if (place && first?.later) change.addOperation(first.later);
   const decided = decideAtOnce(change, { ...operation, subject: change.subject }, reply);
-  return fault_id === undefined ? decided : { ...decided, fault_id };
+  return fault ? { ...decided, fault_id: fault.id } : decided;
 }
 
 /** Makes the change of a cancel that needs no provider. */

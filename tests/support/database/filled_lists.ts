@@ -129,6 +129,7 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
   events: {
     type: [undefined, "payment.completed", "payment.failed"],
     subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
+    request_id: [undefined, idOf("req_", 1)],
   },
   webhook_deliveries: {
     endpoint_id: [undefined, ENDPOINT, idOf("whe_", 2)],
