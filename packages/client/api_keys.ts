@@ -31,6 +31,11 @@ export class ApiKeys {
     return this.#transport.send({ method: "GET", path: [API_KEYS, id] }, options);
   }
 
+  /** Retrieves the key of this client. Every key can read itself. */
+  own(options?: ReadOptions): Promise<ApiKey> {
+    return this.#transport.send({ method: "GET", path: ["/api-v1-payments/v1/api_key"] }, options);
+  }
+
   /** Lists keys, newest first. */
   list(params?: ListParams, options?: ReadOptions): List<ApiKey> {
     return listOf(this.#transport, [API_KEYS], params, options);

@@ -1304,6 +1304,24 @@ export interface CreateSandboxInput {
   seed?: string | null | undefined;
 }
 
+/** A key of a disposable sandbox. */
+export interface CreateSandboxKeyInput {
+  /**
+   * Your own name for the key. Text of 1 to 100 characters. By default `"Made for the sandbox"`.
+   */
+  name?: string | undefined;
+  /**
+   * At most the scopes of the caller's key. By default all scopes, which only a key with all scopes
+   * can give.
+   */
+  scopes?: Scope[] | undefined;
+  /**
+   * Seconds until the key ends. By default, and at the latest, it ends with the sandbox, and with
+   * the caller's key. A whole number of seconds from 60 to 604800, which is 7 days.
+   */
+  expires_in?: number | undefined;
+}
+
 /** A disposable sandbox. */
 export interface DisposableSandbox {
   /** `env_…` */

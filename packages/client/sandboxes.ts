@@ -7,7 +7,9 @@ import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
+  ApiKeyWithSecret,
   CreateSandboxInput,
+  CreateSandboxKeyInput,
   DisposableSandbox,
   ListParams,
   SandboxWithKey,
@@ -39,6 +41,16 @@ export class Sandboxes {
   /** Lists the sandboxes that have not ended, newest first. */
   list(params?: ListParams, options?: ReadOptions): List<DisposableSandbox> {
     return listOf(this.#transport, [SANDBOXES], params, options);
+  }
+
+  /** Makes a further key of a sandbox. It has at most the scopes of the caller's key. */
+  createKey(
+    id: string,
+    input: CreateSandboxKeyInput = {},
+    options?: RequestOptions,
+  ): Promise<ApiKeyWithSecret> {
+    const path = [SANDBOXES, id, "keys"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
   /** Ends a sandbox and its keys at once. Deleting it again changes nothing. */

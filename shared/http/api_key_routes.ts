@@ -35,6 +35,16 @@ export const API_KEY_ROUTES: readonly Route[] = [
   }),
   readOne({
     ...keys,
+    id: "getOwnApiKey",
+    summary: "Get the key of the request",
+    description:
+      "Shows the key that sends the request, with its scopes. Every key can read itself.",
+    paths: ["/v1/api_key"],
+    scope: null,
+    kind: "own_api_key",
+  }),
+  readOne({
+    ...keys,
     id: "getApiKey",
     summary: "Get an API key",
     paths: ["/v1/api_keys/:id"],

@@ -148,7 +148,7 @@ function handle(c: Ctx, route: Route, path: string): Promise<Response> {
 interface RoutedRequest {
   route: Route;
   path: string;
-  scope: Scope;
+  scope: Scope | null;
   query: URLSearchParams;
   bytes: Uint8Array | null;
 }

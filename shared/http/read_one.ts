@@ -14,7 +14,7 @@ type Reading =
     before?: (deps: Dependencies) => Promise<void>;
   };
 
-/** Makes the operation. Its path ends in `:id`. One round trip. */
+/** Makes the operation. Its path ends in `:id`, or the key has one such resource. One round trip. */
 export function readOne({ kind, before, ...named }: Reading): Route {
   return route({
     ...named,

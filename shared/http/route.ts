@@ -66,7 +66,8 @@ export interface Route {
   own_path?: string;
   /** Name of the function that the operation belongs to. */
   home: string;
-  scope: Scope;
+  /** The scope that the operation needs. Null: any key may use it. */
+  scope: Scope | null;
   /** Scopes in place of `scope` for query parameters that make the read a write. */
   parameter_scopes?: Readonly<Record<string, Scope>>;
   /** True: live keys are refused before the body is read. */
@@ -94,11 +95,11 @@ export interface Route {
   run(call: RouteInput<unknown, unknown>): Promise<Reply | StoredResponse>;
 }
 
-/** Returns the scope that a request to a route needs. */
+/** Returns the scope that a request to a route needs; null: none. */
 export function scopeOf(
   { scope, parameter_scopes = {} }: Route,
   query: URLSearchParams,
-): Scope {
+): Scope | null {
   const [name] = Object.keys(parameter_scopes).filter((name) => query.has(name));
   return name === undefined ? scope : parameter_scopes[name]!;
 }

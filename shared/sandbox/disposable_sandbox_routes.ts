@@ -1,6 +1,12 @@
 /** The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022). */
 
-import { CreateSandboxBody, DisposableSandbox, ListSandboxesQuery } from "../schema/sandbox.ts";
+import { ApiKey } from "../schema/api_key.ts";
+import {
+  CreateSandboxBody,
+  CreateSandboxKeyBody,
+  DisposableSandbox,
+  ListSandboxesQuery,
+} from "../schema/sandbox.ts";
 import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { listRoute } from "../http/page.ts";
 import { sandboxRoute } from "./sandbox.ts";
@@ -50,6 +56,25 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     description: "A sandbox that has ended can be read for 24 hours.",
     paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
     kind: "sandboxes",
+  }),
+  sandboxRoute({
+    ...sandboxes,
+    id: "createSandboxKey",
+    summary: "Make a key of a disposable sandbox",
+    description:
+      "Makes a further key of a sandbox that the caller's sandbox has made, with at most the " +
+      "scopes of the caller's key. So a page or a colleague can look at the sandbox of a program " +
+      "without its key. Only this response shows the key itself. Its times are those of the " +
+      "sandbox's clock. A sandbox has at most 100 keys that are neither revoked nor expired; one " +
+      "more is 400. For a sandbox that has ended it is 409.",
+    method: "POST",
+    paths: ["/sandboxes/:id/keys", "/v1/sandboxes/:id/keys"],
+    body: CreateSandboxKeyBody,
+    response: ApiKey,
+    status: 201,
+    errors: ["invalid_state"],
+    run: ({ deps, request, key_text, id, body }) =>
+      deps.sandbox.disposable.createKey(request, key_text, id, body),
   }),
   sandboxRoute({
     ...sandboxes,

@@ -1,18 +1,28 @@
 /**
- * Disposable sandboxes: a test key makes one with a single call, gets a key of it, and ends it
- * (ADR 0022). The key is derived as the keys of `api_keys.ts` are.
+ * Disposable sandboxes: a test key makes one with a single call, gets a key of it, makes further
+ * ones, and ends it (ADR 0022). The keys are derived as those of `api_keys.ts` are.
  */
 
 import { seededPrefix } from "../core/api_key.ts";
-import type { CreateSandboxBody } from "../schema/sandbox.ts";
+import { ApiError } from "../core/errors.ts";
+import type { CreateSandboxBody, CreateSandboxKeyBody } from "../schema/sandbox.ts";
 import type { SandboxStore } from "./sandbox_store.ts";
-import { deriveKey, revealKey } from "../domain/keys/derived_key.ts";
+import { renderError } from "../domain/changes/error_body.ts";
+import { keyId } from "../domain/keys/api_keys.ts";
+import { deriveKey, withKey } from "../domain/keys/derived_key.ts";
 import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 
 /** The changes of disposable sandboxes. Each throws `ApiError`. */
 export interface Sandboxes {
   /** Makes a sandbox. `caller` is the text of the caller's key. */
   create(request: ServiceRequest, caller: string, body: CreateSandboxBody): Promise<Reply>;
+  /** Makes a key of a sandbox. `caller` as above. */
+  createKey(
+    request: ServiceRequest,
+    caller: string,
+    id: string,
+    body: CreateSandboxKeyBody,
+  ): Promise<Reply>;
   /** Ends a sandbox at once. Ending it again changes nothing. */
   end(request: ServiceRequest, id: string): Promise<Reply>;
 }
@@ -32,10 +42,26 @@ export function createSandboxes(store: SandboxStore): Sandboxes {
           key_id: newId("key_"),
         },
       }, request.idempotency);
-      return {
-        ...reply,
-        response: { ...reply.response, body: revealKey(reply.response.body, caller) },
-      };
+      return withKey(reply, caller);
+    },
+
+    async createKey(request, caller, id, { name, scopes, expires_in }) {
+      const ended = new ApiError("invalid_state", "Cannot make a key: the sandbox has ended", {
+        current_status: "ended",
+        allowed: [],
+      });
+      const reply = await store.makeKey(
+        request.access,
+        id,
+        { id: keyId(request), name, scopes, expires_in },
+        {
+          plain: deriveKey(request, caller),
+          seeded: deriveKey(request, caller, seededPrefix(caller)),
+        },
+        { status: ended.status, body: renderError(ended, request.context) },
+        request.idempotency,
+      );
+      return withKey(reply, caller);
     },
 
     end: (request, id) => store.end(request.access, id, request.idempotency),

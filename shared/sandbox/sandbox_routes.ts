@@ -109,6 +109,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
   sandboxRoute({
     ...SANDBOX_ROUTE,
     id: "readChanges",
+    scope: null,
     method: "GET",
     summary: "Wait for changes",
     description:
@@ -127,6 +128,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
   sandboxRoute({
     ...SANDBOX_ROUTE,
     id: "getClock",
+    scope: null,
     summary: "Retrieve the clock",
     description: "The clock of the key's sandbox: the real one until it is set.",
     method: "GET",

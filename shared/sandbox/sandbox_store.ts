@@ -4,7 +4,9 @@
  */
 
 import { ApiError } from "../core/errors.ts";
-import type { StoredSecret } from "../store/api_key_store.ts";
+import type { Scope } from "../schema/api_key.ts";
+import { KEY_REFUSALS, type RefusedKey, type StoredSecret } from "../store/api_key_store.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import {
   type Access,
@@ -34,9 +36,22 @@ interface NewSandbox {
   key: StoredSecret & { key_id: string };
 }
 
+/** A new key of a sandbox. */
+interface NewSandboxKey {
+  id: string;
+  name: string;
+  /** Undefined: every scope. */
+  scopes: Scope[] | undefined;
+  /** Seconds until it ends; undefined: with the sandbox. */
+  expires_in: number | undefined;
+}
+
 const CREATE = `select * from pay.make_sandbox(
   p_request => $1::text, p_sandbox => $2::text, p_secret => $3::text)`;
 const END = `select * from pay.end_sandbox(p_request => $1::text, p_id => $2::text)`;
+const MAKE_KEY = `select * from pay.make_sandbox_key(
+  p_request => $1::text, p_sandbox_id => $2::text, p_key => $3::text, p_secrets => $4::text,
+  p_refusal => $5::text)`;
 
 export class SandboxStore {
   readonly #calls: EntryCalls;
@@ -69,6 +84,32 @@ export class SandboxStore {
   async end(access: Access, id: string, idempotency: Idempotency | null): Promise<Responded> {
     const request = requestParameter(access, idempotency, { status: 200, body: "" });
     return respondedBy(await this.#calls.ask(access, END, [request, id]), 200);
+  }
+
+  /**
+   * Makes a key of a sandbox. Throws the errors of `ApiKeyStore.change`, and `not_found` for an id
+   * that the caller's sandbox has not made.
+   * @param secrets the secret for a sandbox without a seed, and that for one with a seed
+   * @param refusal the response if the sandbox has ended
+   */
+  async makeKey(
+    access: Access,
+    sandbox_id: string,
+    key: NewSandboxKey,
+    secrets: { plain: StoredSecret; seeded: StoredSecret },
+    refusal: StoredResponse,
+    idempotency: Idempotency | null,
+  ): Promise<Responded> {
+    const status = 201;
+    const row = await this.#calls.ask<Row<RefusedKey | "ended">>(access, MAKE_KEY, [
+      requestParameter(access, idempotency, { status, body: "" }),
+      sandbox_id,
+      JSON.stringify(key),
+      JSON.stringify(secrets),
+      refusal.body,
+    ]);
+    if (row.outcome in KEY_REFUSALS) throw KEY_REFUSALS[row.outcome as RefusedKey]();
+    return respondedBy(row, row.outcome === "ended" ? refusal.status : status);
   }
 }
 

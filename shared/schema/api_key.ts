@@ -18,18 +18,21 @@ export const MAX_KEY_OVERLAP_S = 604_800;
 /** Time in seconds that older secrets work after a rotation by default (contract §5). */
 export const DEFAULT_KEY_OVERLAP_S = 86_400;
 
+/** The scopes of a new key. */
+export const NewKeyScopes = mustBe(
+  z.array(Scope).min(1).max(SCOPES.length)
+    .transform((scopes) => [...new Set(scopes)]).optional()
+    .describe(
+      "At most the scopes of the caller's key. By default all scopes, which only a key with " +
+        "all scopes can give",
+    ),
+  `a list of 1 to ${SCOPES.length} scopes, such as ["payments:read"]`,
+);
+
 /** The body of `POST /v1/api_keys`, which makes a test key for the caller's own sandbox. */
 export const CreateApiKeyBody = z.object({
   name: z.string().min(1).max(MAX_KEY_NAME).describe("Your own name for the key"),
-  scopes: mustBe(
-    z.array(Scope).min(1).max(SCOPES.length)
-      .transform((scopes) => [...new Set(scopes)]).optional()
-      .describe(
-        "At most the scopes of the caller's key. By default all scopes, which only a key with " +
-          "all scopes can give",
-      ),
-    `a list of 1 to ${SCOPES.length} scopes, such as ["payments:read"]`,
-  ),
+  scopes: NewKeyScopes,
   expires_at: Time.optional()
     .describe(
       "Time at which the key expires. By default, and at the latest, it expires with the " +

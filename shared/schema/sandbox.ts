@@ -1,6 +1,7 @@
 /** Disposable sandboxes on the wire (contract §5). */
 
 import * as z from "zod";
+import { NewKeyScopes } from "./api_key.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
 import { page } from "./list.ts";
 import { mustBe } from "./requirement.ts";
@@ -36,6 +37,21 @@ export const CreateSandboxBody = z.object({
   ),
 }).describe("A disposable sandbox of the caller's account");
 export type CreateSandboxBody = z.infer<typeof CreateSandboxBody>;
+
+/** The body of `POST /sandboxes/{id}/keys`. */
+export const CreateSandboxKeyBody = z.object({
+  name: z.string().min(1).max(MAX_KEY_NAME).default("Made for the sandbox")
+    .describe("Your own name for the key"),
+  scopes: NewKeyScopes,
+  expires_in: mustBe(
+    z.number().int().min(MIN_SANDBOX_S).max(MAX_SANDBOX_S).optional().describe(
+      "Seconds until the key ends. By default, and at the latest, it ends with the sandbox, and " +
+        "with the caller's key",
+    ),
+    `a whole number of seconds from ${MIN_SANDBOX_S} to ${MAX_SANDBOX_S}, which is 7 days`,
+  ),
+}).describe("A key of a disposable sandbox");
+export type CreateSandboxKeyBody = z.infer<typeof CreateSandboxKeyBody>;
 
 /** A disposable sandbox in a response. Only creation shows `test_key`. */
 export const DisposableSandbox = z.object({

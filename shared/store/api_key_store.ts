@@ -62,7 +62,7 @@ export class ApiKeyStore {
     change: ApiKeyChange,
     idempotency: Idempotency | null,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<Refused | "ended">>(access, CHANGE, [
+    const row = await this.#calls.ask<Row<RefusedKey | "ended">>(access, CHANGE, [
       requestParameter(access, idempotency, { status: change.status, body: "" }),
       change.action,
       change.id,
@@ -75,7 +75,7 @@ export class ApiKeyStore {
       timeOf(change.older_expire_at_ms),
       change.refusal?.body ?? null,
     ]);
-    if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
+    if (row.outcome in KEY_REFUSALS) throw KEY_REFUSALS[row.outcome as RefusedKey]();
     return respondedBy(row, row.outcome === "ended" ? change.refusal!.status : change.status);
   }
 }
@@ -85,7 +85,7 @@ function timeOf(at_ms: number | undefined): string | null {
 }
 
 /** Errors of the outcomes after which nothing has changed and no response is stored. */
-const REFUSALS = {
+export const KEY_REFUSALS = {
   wider: () =>
     new ApiError(
       "permission_denied",
@@ -101,9 +101,9 @@ const REFUSALS = {
   full: () =>
     new ApiError(
       "invalid_parameter",
-      `Cannot make a key: this environment has ${MAX_ACTIVE_KEYS} keys that are neither revoked ` +
+      `Cannot make a key: its environment has ${MAX_ACTIVE_KEYS} keys that are neither revoked ` +
         "nor expired. Revoke one first",
     ),
 } as const;
 
-type Refused = keyof typeof REFUSALS;
+export type RefusedKey = keyof typeof KEY_REFUSALS;

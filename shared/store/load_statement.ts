@@ -13,6 +13,8 @@ export type ResourceKind =
   | "instruments"
   | "events"
   | "api_keys"
+  /** The key of the request. */
+  | "own_api_key"
   | "sandboxes"
   | "webhook_endpoints"
   /** A webhook endpoint as responses show it: with `failing` while its attempts fail. */

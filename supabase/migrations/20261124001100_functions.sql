@@ -500,6 +500,7 @@ create or replace function pay_internal.judge_key_change(
 ) returns text language sql volatile as $$
   select case
     when p_key.id is null then 'not_found'
+    when p_caller.environment_id is null then 'ended'
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
@@ -540,6 +541,31 @@ begin
   );
 end $$;
 
+create or replace function pay_internal.respond_key_change(
+  p_request text, p_access pay.admission, p_caller pay.api_keys, p_key pay.api_keys, p_action text,
+  p_at timestamptz, p_ahead interval, p_secret json, p_older_expire_at timestamptz, p_refusal text
+) returns pay.admission language plpgsql volatile as $$
+begin
+  p_access.outcome := pay_internal.judge_key_change(p_action, p_caller, p_key, p_at);
+  case p_access.outcome
+    when 'ended' then
+      p_access.status := 409;
+      p_access.body := p_refusal;
+    when 'committed' then
+      p_access.body := pay_internal.write_key_change(
+        p_caller, p_key, p_action, p_at, p_secret, p_older_expire_at, p_ahead);
+      if p_secret is not null then
+        p_access.body := left(p_access.body, -1) || ',"secret":'
+          || to_json(p_secret ->> 'reference')::text || '}';
+      end if;
+    else
+      perform pay_internal.release_key(p_request, p_access);
+      return p_access;
+  end case;
+  perform pay_internal.store_response(p_request, p_access);
+  return p_access;
+end $$;
+
 create or replace function pay.change_api_key(
   p_request text, p_action text, p_id text, p_key text, p_secret text,
   p_older_expire_at timestamptz, p_refusal text
@@ -548,7 +574,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
-  v_secret json := p_secret::json;
   v_caller pay.api_keys;
   v_key pay.api_keys;
 begin
@@ -562,25 +587,9 @@ begin
     where k.environment_id = v_access.environment_id and k.id = p_id
     for update;
   end if;
-  v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
-  case v_access.outcome
-    when 'ended' then
-      v_access.status := 409;
-      v_access.body := p_refusal;
-    when 'committed' then
-      v_access.body := pay_internal.write_key_change(
-        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
-        coalesce(v_access.ahead, '0'));
-      if v_secret is not null then
-        v_access.body := left(v_access.body, -1) || ',"secret":'
-          || to_json(v_secret ->> 'reference')::text || '}';
-      end if;
-    else
-      perform pay_internal.release_key(p_request, v_access);
-      return v_access;
-  end case;
-  perform pay_internal.store_response(p_request, v_access);
-  return v_access;
+  return pay_internal.respond_key_change(
+    p_request, v_access, v_caller, v_key, p_action, v_access.at, coalesce(v_access.ahead, '0'),
+    p_secret::json, p_older_expire_at, p_refusal);
 end $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;
@@ -5654,6 +5663,9 @@ begin
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'own_api_key' then
+      select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_api_key_id;
     when 'sandboxes' then
       select pay_internal.sandbox_body(t) into body from pay.sandboxes t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -8728,6 +8740,60 @@ begin
   ) u
   where fault.environment_id = u.environment_id and fault.id = u.id;
 end $$;
+
+create or replace function pay_internal.enter_sandbox(p_access pay.admission, p_id text)
+returns pay.api_keys language plpgsql volatile as $$
+declare
+  v_sandbox pay.sandboxes;
+  v_caller pay.api_keys;
+  v_remaining interval;
+begin
+  select * into v_sandbox from pay.sandboxes sandbox
+  where sandbox.environment_id = p_access.environment_id and sandbox.id = p_id for share;
+  if v_sandbox.id is null then return null; end if;
+  select * into v_caller from pay.api_keys k where k.id = p_access.api_key_id;
+  v_remaining := least(
+    v_caller.expires_at - p_access.at, v_caller.ends_at - pay_internal.server_time());
+  v_caller.environment_id := case when v_sandbox.expires_at > pay_internal.server_time()
+    then pay_internal.hold_environment(p_id) end;
+  perform pay_internal.act_as_worker(false);
+  perform set_config('pay.environment_ids',
+    array[p_access.environment_id, v_caller.environment_id]::text, true);
+  v_caller.expires_at := pay_internal.environment_time(v_caller.environment_id) + v_remaining;
+  v_caller.ends_at := least(v_sandbox.expires_at, pay_internal.server_time() + v_remaining);
+  return v_caller;
+end $$;
+
+create or replace function pay.make_sandbox_key(
+  p_request text, p_sandbox_id text, p_key text, p_secrets text, p_refusal text
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
+declare
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
+  v_caller pay.api_keys;
+  v_key pay.api_keys;
+  v_at timestamptz;
+  v_has_seed boolean;
+begin
+  if v_access.outcome <> 'ok' then return v_access; end if;
+  v_caller := pay_internal.enter_sandbox(v_access, p_sandbox_id);
+  v_at := pay_internal.environment_time(v_caller.environment_id);
+  v_has_seed := exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = v_caller.environment_id and w.seed is not null
+  );
+  if v_caller.id is not null then
+    v_key := json_populate_record(null::pay.api_keys, p_key::json);
+    -- In the precision of responses, so that the key ends at the time that they show.
+    v_key.expires_at := date_trunc('milliseconds', v_at)
+      + make_interval(secs => (p_key::json ->> 'expires_in')::integer);
+  end if;
+  return pay_internal.respond_key_change(
+    p_request, v_access, v_caller, v_key, 'create', v_at, v_at - pay_internal.server_time(),
+    p_secrets::json -> case when v_has_seed then 'seeded' else 'plain' end, null, p_refusal);
+end $$;
+grant execute on function pay.make_sandbox_key(text, text, text, text, text) to pay_api;
 
 create or replace function pay_internal.stored_requests()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;

@@ -216,12 +216,14 @@ end $$;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
--- outcome of pay.change_api_key: not_found | wider | ended | outlives | full.
+-- outcome of pay.change_api_key: not_found | wider | ended | outlives | full. p_caller has no
+-- environment if the sandbox of the new key has ended.
 create or replace function pay_internal.judge_key_change(
   p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamptz
 ) returns text language sql volatile as $$
   select case
     when p_key.id is null then 'not_found'
+    when p_caller.environment_id is null then 'ended'
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
@@ -265,6 +267,34 @@ begin
   );
 end $$;
 
+-- The last step of a request that changes a key: judges the change, writes it if it is permitted, and
+-- stores the response. The parameters are those of pay_internal.write_key_change and of
+-- pay.change_api_key.
+create or replace function pay_internal.respond_key_change(
+  p_request text, p_access pay.admission, p_caller pay.api_keys, p_key pay.api_keys, p_action text,
+  p_at timestamptz, p_ahead interval, p_secret json, p_older_expire_at timestamptz, p_refusal text
+) returns pay.admission language plpgsql volatile as $$
+begin
+  p_access.outcome := pay_internal.judge_key_change(p_action, p_caller, p_key, p_at);
+  case p_access.outcome
+    when 'ended' then
+      p_access.status := 409;
+      p_access.body := p_refusal;
+    when 'committed' then
+      p_access.body := pay_internal.write_key_change(
+        p_caller, p_key, p_action, p_at, p_secret, p_older_expire_at, p_ahead);
+      if p_secret is not null then
+        p_access.body := left(p_access.body, -1) || ',"secret":'
+          || to_json(p_secret ->> 'reference')::text || '}';
+      end if;
+    else
+      perform pay_internal.release_key(p_request, p_access);
+      return p_access;
+  end case;
+  perform pay_internal.store_response(p_request, p_access);
+  return p_access;
+end $$;
+
 -- Creates, rotates or revokes a key in the caller's own environment. The service calls it. To
 -- revoke a revoked key changes nothing.
 -- p_action           create | rotate | revoke
@@ -289,7 +319,6 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
-  v_secret json := p_secret::json;
   v_caller pay.api_keys;
   v_key pay.api_keys;
 begin
@@ -303,25 +332,9 @@ begin
     where k.environment_id = v_access.environment_id and k.id = p_id
     for update;
   end if;
-  v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
-  case v_access.outcome
-    when 'ended' then
-      v_access.status := 409;
-      v_access.body := p_refusal;
-    when 'committed' then
-      v_access.body := pay_internal.write_key_change(
-        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
-        coalesce(v_access.ahead, '0'));
-      if v_secret is not null then
-        v_access.body := left(v_access.body, -1) || ',"secret":'
-          || to_json(v_secret ->> 'reference')::text || '}';
-      end if;
-    else
-      perform pay_internal.release_key(p_request, v_access);
-      return v_access;
-  end case;
-  perform pay_internal.store_response(p_request, v_access);
-  return v_access;
+  return pay_internal.respond_key_change(
+    p_request, v_access, v_caller, v_key, p_action, v_access.at, coalesce(v_access.ahead, '0'),
+    p_secret::json, p_older_expire_at, p_refusal);
 end $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;

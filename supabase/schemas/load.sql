@@ -7,7 +7,7 @@
 -- from, the public id of its environment, and its account. Of a dispute it is the provider's id, and
 -- of an instrument pay_internal.instrument_detail.
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
--- idempotency keys depend on the API key.
+-- idempotency keys and own_api_key depend on the API key.
 create or replace function pay_internal.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz, out body text,
   out detail text
@@ -37,6 +37,9 @@ begin
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'own_api_key' then
+      select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_api_key_id;
     when 'sandboxes' then
       select pay_internal.sandbox_body(t) into body from pay.sandboxes t
       where t.environment_id = p_environment_id and t.id = p_id;

@@ -91,6 +91,7 @@ const CALLS: Record<string, EntryCall> = {
     "pay.end_trigger($1, 'whd_1', true, '{}')",
     "pay.change_api_key($1, 'create', 'key_1', '{}', '{}', null, null)",
     "pay.make_sandbox($1, '{}', '{}')",
+    "pay.make_sandbox_key($1, 'env_1', '{}', '{}', null)",
     "pay.end_sandbox($1, 'env_1')",
   ]),
 };

@@ -42,6 +42,7 @@ const ENTRY_FUNCTIONS = [
   "load_webhook_endpoint",
   "log_requests",
   "make_sandbox",
+  "make_sandbox_key",
   "match_fault",
   "note_bank_export",
   "note_breaches_hourly",

@@ -76,6 +76,7 @@ const CALLS: Readonly<
   createApiKey: (c, { input }) => c.apiKeys.create(input),
   listApiKeys: (c, { query }) => c.apiKeys.list(query),
   getApiKey: (c, { id }) => c.apiKeys.retrieve(id),
+  getOwnApiKey: (c) => c.apiKeys.own(),
   rotateApiKey: (c, { id, input }) => c.apiKeys.rotate(id, input),
   revokeApiKey: (c, { id }) => c.apiKeys.revoke(id),
   getIdempotencyKey: (c, { id }) => c.idempotencyKeys.retrieve(id),
@@ -99,6 +100,7 @@ const CALLS: Readonly<
   createSandbox: (c, { input }) => c.sandboxes.create(input),
   listSandboxes: (c, { query }) => c.sandboxes.list(query),
   getSandbox: (c, { id }) => c.sandboxes.retrieve(id),
+  createSandboxKey: (c, { id, input }) => c.sandboxes.createKey(id, input),
   deleteSandbox: (c, { id }) => c.sandboxes.delete(id),
 };
 

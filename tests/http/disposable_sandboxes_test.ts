@@ -127,6 +127,135 @@ serviceCase("GET /sandboxes", async (t, service) => {
   });
 });
 
+serviceCase("POST /sandboxes/{id}/keys", async (t, service) => {
+  const { body: { id, test_key } } = await make(service, { expires_in: 7_200 });
+  const ask = (body: unknown = {}, options = {}, sandbox = id) =>
+    service.call("POST", `${SANDBOXES}/${sandbox}/keys`, { body, ...options });
+  const keysOf = async (sandbox: string) => {
+    const rows = await service
+      .sql`select from pay.list_api_keys() where environment_id = ${sandbox}`;
+    return rows.length;
+  };
+
+  await t.step("makes a key that opens this sandbox and no other, with its scopes", async () => {
+    const own = await service.pay({}, { key: test_key });
+    const made = await ask({ name: "Review", scopes: ["payments:read"], expires_in: 3_600 });
+    assert.equal(made.status, 201, made.text);
+    const { secret: key, ...shown } = made.body;
+    const list = await service.call("GET", PAYMENTS, { key });
+    assert.deepEqual(list.body.data.map(({ id }: { id: string }) => id), [own.body.id]);
+    assertRefused(await service.pay({}, { key }), 403, "permission_denied");
+    const { body: read } = await service.call("GET", `${KEYS}/${shown.id}`, { key: test_key });
+    assert.deepEqual({ ...read, last_used_at: null }, shown);
+    assert.deepEqual([shown.name, shown.scopes], ["Review", ["payments:read"]]);
+    assert.equal(Date.parse(shown.expires_at) - Date.parse(shown.created_at), 3_600_000);
+    assert.equal((await service.call("GET", `${KEYS}/${shown.id}`)).status, 404);
+  });
+  await t.step("by default it has all scopes and ends with the sandbox", async () => {
+    const { body } = await ask();
+    const { body: sandbox } = await service.call("GET", `${SANDBOXES}/${id}`);
+    assert.deepEqual(
+      [body.name, body.scopes, body.expires_at, body.secrets[0].expires_at],
+      ["Made for the sandbox", null, sandbox.expires_at, sandbox.expires_at],
+    );
+    const { body: longest } = await ask({ expires_in: 604_800 });
+    assert.equal(longest.expires_at, sandbox.expires_at);
+  });
+  await t.step("it ends with the caller's key at the latest", async () => {
+    const expires_at = new Date(Date.now() + 600_000).toISOString();
+    const { text: key } = await service.issueKey(service.key.environment_id, { expires_at });
+    const { body } = await ask({}, { key });
+    assert.ok(Date.parse(body.expires_at) <= Date.parse(expires_at) + 5_000, body.expires_at);
+  });
+  await t.step("a replay returns the same key, whose text is not stored", async () => {
+    const before = await keysOf(id);
+    const options = { idempotency_key: "key" };
+    const [first, again] = [await ask({}, options), await ask({}, options)];
+    assert.deepEqual([again.text, again.headers.get("Idempotent-Replayed")], [first.text, "true"]);
+    assert.equal(await keysOf(id), before + 1);
+    const [stored] = await service.sql`
+      select body from pay.idempotency_keys where key = ${options.idempotency_key}`;
+    assert.ok(!stored!.body.includes(first.body.secret));
+  });
+  await t.step("in a seeded sandbox that was reset its prefix and clock are those", async () => {
+    const { body: seeded } = await make(service, { seed: "keys" });
+    await service.call("POST", `${SANDBOX}/reset`, { key: seeded.test_key });
+    const { body } = await ask({ expires_in: 60 }, {}, seeded.id);
+    assert.match(body.secret, /^skseeded_test_/);
+    assert.deepEqual(
+      [body.created_at, body.expires_at],
+      ["2030-01-01T00:00:00.000Z", "2030-01-01T00:01:00.000Z"],
+    );
+    assert.equal((await service.call("GET", PAYMENTS, { key: body.secret })).status, 200);
+  });
+
+  const { text: narrow } = await service.issueKey(service.key.environment_id, {
+    scopes: ["sandbox:write", "payments:read"],
+  });
+  const { body: foreign } = await make(service, {}, { key: service.other.text });
+  const { body: ended } = await make(service);
+  await service.call("DELETE", `${SANDBOXES}/${ended.id}`);
+  const REFUSALS: [
+    name: string,
+    response: [status: number, code: string, param?: string],
+    body: unknown,
+    options?: object,
+    sandbox?: string,
+  ][] = [
+    ["a sandbox of another one", [404, "not_found"], {}, {}, foreign.id],
+    ["its own sandbox", [404, "not_found"], {}, { key: test_key }],
+    ["one that has ended", [409, "invalid_state"], {}, {}, ended.id],
+    ["a scope that the caller lacks", [403, "permission_denied", "scopes"], {
+      scopes: ["payments:write"],
+    }, { key: narrow }],
+    ["all scopes, of which the caller lacks some", [403, "permission_denied", "scopes"], {}, {
+      key: narrow,
+    }],
+    ["no scope", [400, "invalid_parameter", "scopes"], { scopes: [] }],
+    ["an unknown scope", [400, "invalid_parameter", "scopes[0]"], { scopes: ["all"] }],
+    ["no name", [400, "invalid_parameter", "name"], { name: "" }],
+    ["59 seconds", [400, "invalid_parameter", "expires_in"], { expires_in: 59 }],
+    ["more than 7 days", [400, "invalid_parameter", "expires_in"], { expires_in: 604_801 }],
+  ];
+  for (const [name, [status, code, param], body, options, sandbox] of REFUSALS) {
+    await t.step(`${name} → ${status}, and makes no key`, async () => {
+      const before = await countRows(service);
+      assertRefused(await ask(body, options, sandbox), status, code, param);
+      assert.deepEqual(await countRows(service), before);
+    });
+  }
+  await t.step("it takes a scope that the caller has", async () => {
+    const { status, body } = await ask({ scopes: ["payments:read"] }, { key: narrow });
+    assert.deepEqual([status, body.scopes], [201, ["payments:read"]]);
+  });
+  await t.step("creates at once leave 100 keys, and the next is 400", async () => {
+    const tries = Array.from({ length: 110 }, () => ask());
+    const statuses = (await Promise.all(tries)).map(({ status }) => status);
+    assert.deepEqual([...new Set(statuses)].sort(), [201, 400]);
+    assert.equal(await keysOf(id), 100);
+    assertRefused(await ask(), 400, "invalid_parameter");
+  });
+  const ENDS: [name: string, end: (sandbox: string, maker: string) => Promise<unknown>][] = [
+    ["the sandbox", (sandbox) => service.call("DELETE", `${SANDBOXES}/${sandbox}`)],
+    ["the key that made the sandbox", (_, maker) => service.call("DELETE", `${KEYS}/${maker}`)],
+  ];
+  for (const [name, end] of ENDS) {
+    await t.step(`it ends with ${name}, also if both happen at once`, async () => {
+      const { body: maker } = await service.call("POST", KEYS, { body: { name: "maker" } });
+      const { body: other } = await make(service, {}, { key: maker.secret });
+      const { body: { secret: first } } = await ask({}, {}, other.id);
+      assert.equal((await service.call("GET", PAYMENTS, { key: first })).status, 200);
+      const [, ...made] = await Promise.all([
+        end(other.id, maker.id),
+        ...Array.from({ length: 8 }, () => ask({}, {}, other.id)),
+      ]);
+      for (const key of [first, ...made.flatMap(({ body }) => body.secret ?? [])]) {
+        assert.equal((await service.call("GET", PAYMENTS, { key })).status, 401);
+      }
+    });
+  }
+});
+
 serviceCase("the end of a disposable sandbox", async (t, service) => {
   const hook = { url: "http://127.0.0.1:47999/hook" };
   const works = async (key: string) => (await service.call("GET", PAYMENTS, { key })).status;

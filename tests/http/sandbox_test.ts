@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_FUNCTION } from "../../shared/http/route.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
 import { contentOf } from "../support/database/environment_content.ts";
@@ -22,10 +23,11 @@ import {
 
 const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"];
 
-Deno.test("the routes with the scope sandbox:write take only test keys", () => {
+Deno.test("the routes of sandboxes take only test keys", () => {
   const served = [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES];
-  for (const { id, scope, test_only } of served) {
-    assert.equal(test_only, scope === "sandbox:write", id);
+  for (const { id, home, scope, test_only } of served) {
+    assert.equal(test_only, home === SANDBOX_FUNCTION, id);
+    if (!test_only) assert.notEqual(scope, "sandbox:write", id);
   }
 });
 
@@ -34,7 +36,7 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
   const before = await rowCounts(service);
   // The key is checked once.
   await service.call("GET", PAYMENTS, { key: service.live.text });
-  for (const route of ROUTES.filter(([, , scope]) => scope === "sandbox:write")) {
+  for (const route of ROUTES.filter(([, path]) => path.includes("sandbox"))) {
     const [method, path] = route;
     const body = method === "GET" ? undefined : bodyOf(method, path);
     const cases: [id: string, body: unknown, headers?: Record<string, string>][] = [

@@ -90,6 +90,11 @@ async function record(receiver_url: string): Promise<Examples> {
   try {
     // Disposable sandboxes and idempotency keys show times of the database.
     await setServerTime(service.sql, STARTED_AT);
+    // So does the key of the requests, which was made before.
+    const made_at = new Date(STARTED_AT);
+    await service.sql`update pay.api_keys set created_at = ${made_at}`;
+    await service.sql`update pay.api_key_secrets
+      set created_at = ${made_at}, last_used_at = ${made_at}`;
     const saved: Saved = new Map([["url", receiver_url], ["since", "2026-11-20T09:00:00Z"]]);
     const exchanges: Exchange[] = [];
     const reset_at = CATALOGUE.findIndex(({ operation }) => operation === "resetSandbox");

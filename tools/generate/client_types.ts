@@ -231,6 +231,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["DueParams", clock.DueQuery],
   ["Due", clock.Due],
   ["CreateSandboxInput", sandbox.CreateSandboxBody],
+  ["CreateSandboxKeyInput", sandbox.CreateSandboxKeyBody],
   ["DisposableSandbox", sandbox.DisposableSandbox, { secret: ["SandboxWithKey", "test_key"] }],
   ["RequestConditions", CONDITIONS, {
     doc: `${CONDITIONS_OF} requests. A request that has all of these values matches`,

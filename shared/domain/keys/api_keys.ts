@@ -7,7 +7,7 @@ import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { idGenerator, systemRandom } from "../../core/ids.ts";
 import type { CreateApiKeyBody } from "../../schema/api_key.ts";
 import type { ApiKeyStore } from "../../store/api_key_store.ts";
-import { deriveKey, revealKey } from "./derived_key.ts";
+import { deriveKey, withKey } from "./derived_key.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
@@ -33,8 +33,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
     refuseLive(request);
     const secret = deriveKey(request, caller);
     const reply = await store.change(request.access, { ...change, secret }, request.idempotency);
-    const body = revealKey(reply.response.body, caller);
-    return { ...reply, response: { ...reply.response, body } };
+    return withKey(reply, caller);
   }
 
   return {
@@ -92,7 +91,7 @@ function refuseLive({ context }: ServiceRequest): void {
  * Makes the id of a key. Its random characters never follow from a seed, because the id is unique
  * in the whole database.
  */
-function keyId({ context }: ServiceRequest): string {
+export function keyId({ context }: ServiceRequest): string {
   const { at_ms, run_number, newId } = context;
   return (run_number === null ? newId : idGenerator(at_ms, systemRandom, run_number))("key_");
 }

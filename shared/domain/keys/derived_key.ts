@@ -10,7 +10,7 @@ import { generateApiKey, parseApiKey } from "../../core/api_key.ts";
 import { ApiError } from "../../core/errors.ts";
 import { randomHex, systemRandom } from "../../core/ids.ts";
 import type { StoredSecret } from "../../store/api_key_store.ts";
-import type { ServiceRequest } from "../changes/service_request.ts";
+import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
 /** Length of a salt. A reference holds the salt and the last four characters, as a check. */
 const SALT_BYTES = 16;
@@ -47,7 +47,7 @@ export function deriveKey(
  * Replaces the reference at the end of a response by the text of the key. Throws
  * `idempotency_conflict` if the key was derived from another text than `caller`.
  */
-export function revealKey(body: string, caller: string): string {
+function revealKey(body: string, caller: string): string {
   return body.replace(
     REFERENCE,
     (_, member: string, salt: string, last_four: string, own?: string) => {
@@ -59,6 +59,12 @@ export function revealKey(body: string, caller: string): string {
       );
     },
   );
+}
+
+/** Returns the reply with the text of the new key in place of its reference. */
+export function withKey(reply: Reply, caller: string): Reply {
+  const { response } = reply;
+  return { ...reply, response: { ...response, body: revealKey(response.body, caller) } };
 }
 
 function derivedText(caller: string, salt: string, own_prefix?: string): string {

@@ -340,8 +340,13 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
   ),
   request("getSandbox", "sandbox", "A sandbox", { of: "sandbox" }),
   request("listSandboxes", "page", "A page of one", { query: one }),
+  request("createSandboxKey", "reader", "A key that reads, for an hour", {
+    of: "sandbox",
+    body: { name: "Review", scopes: ["payments:read", "events:read"], expires_in: 3600 },
+  }),
   request("deleteSandbox", "deleted", "A deleted sandbox", { of: "sandbox" }),
   request("getApiKey", "key", "A key", { of: "api_key" }),
+  request("getOwnApiKey", "key", "The key of the request"),
   request("listApiKeys", "page", "A page of one", { query: one }),
   request("rotateApiKey", "overlap", "The older secret works for one more hour", {
     of: "api_key",

@@ -11,8 +11,8 @@ import { ADDRESSES } from "../../../tools/generate/openapi/operations.ts";
 import { CATALOGUE } from "../catalogue/requests.ts";
 import { fill, firstValues } from "../catalogue/run_catalogue.ts";
 
-/** A route. `:pay` stands for the id of a payment, and so on. */
-type ListedRoute = [method: string, path: string, scope: string];
+/** A route; the scope is null if any key may use it. `:pay` stands for the id of a payment, and so on. */
+type ListedRoute = [method: string, path: string, scope: string | null];
 
 /** All routes that take a key, without the aliases of the sandbox. */
 const OWN_ROUTES: ListedRoute[] = [
@@ -46,6 +46,7 @@ const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-payments/v1/api_keys", "keys:write"],
   ["GET", "/api-v1-payments/v1/api_keys", "keys:write"],
   ["GET", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
+  ["GET", "/api-v1-payments/v1/api_key", null],
   ["POST", "/api-v1-payments/v1/api_keys/:key/rotate", "keys:write"],
   ["DELETE", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
   ["GET", "/api-v1-payments/v1/idempotency_keys/:key", "payments:read"],
@@ -69,8 +70,8 @@ const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-sandbox/refunds/:re/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/transfers/:tr/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/changes", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/clock", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/changes", null],
+  ["GET", "/api-v1-sandbox/clock", null],
   ["GET", "/api-v1-sandbox/clock/due", "sandbox:write"],
   ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
   ["GET", "/api-v1-sandbox/transcript", "sandbox:write"],
@@ -78,6 +79,7 @@ const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-sandbox/sandboxes", "sandbox:write"],
   ["GET", "/api-v1-sandbox/sandboxes", "sandbox:write"],
   ["GET", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/sandboxes/:env/keys", "sandbox:write"],
   ["DELETE", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
   ["GET", "/api-v1-sandbox/requests", "sandbox:write"],
   ["GET", "/api-v1-sandbox/requests/:req", "sandbox:write"],

@@ -49,6 +49,7 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   createApiKey: "apiKeys.create",
   listApiKeys: "apiKeys.list",
   getApiKey: "apiKeys.retrieve",
+  getOwnApiKey: "apiKeys.own",
   revokeApiKey: "apiKeys.revoke",
   rotateApiKey: "apiKeys.rotate",
   createSandboxPayment: "sandbox.createPayment",
@@ -72,6 +73,7 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   createSandbox: "sandboxes.create",
   listSandboxes: "sandboxes.list",
   getSandbox: "sandboxes.retrieve",
+  createSandboxKey: "sandboxes.createKey",
   deleteSandbox: "sandboxes.delete",
 };
 

@@ -62,7 +62,7 @@ function describe(
   const { group, summary, description = "", method, scope, test_only } = operation;
   const notes = [
     ...(alias_of === null ? [description] : [`The same operation as \`${method} ${alias_of}\`.`]),
-    `Scope: \`${scope}\`.`,
+    scope === null ? "Needs no scope." : `Scope: \`${scope}\`.`,
     ...(test_only ? ["Test keys only."] : []),
   ];
   // Only the main address has the examples.
