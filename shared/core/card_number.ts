@@ -83,12 +83,18 @@ const OWN_ID = /(?<![0-9a-z_])[a-z]{2,4}_[0-9a-hjkmnp-tv-z]{26}(?![0-9a-z])/g;
 /** Length of the shortest of these ids. */
 const MIN_ID_CHARACTERS = 24;
 
+/** The last text of `withoutIds`, and its result: several searches ask about the same text. */
+let last = { text: "", rest: "" };
+
 /** Replaces ids whose characters contain a letter: some look like a card number or an IBAN. */
 export function withoutIds(text: string): string {
   if (text.length < MIN_ID_CHARACTERS) return text;
+  if (text === last.text) return last.rest;
   const replaced = (id: string) => /[a-f]/i.test(id) ? "x" : id;
   const own = (id: string) => /[a-z]/.test(id.slice(-26)) ? "x" : id;
-  return text.replace(UUID, replaced).replace(HEX_ID, replaced).replace(OWN_ID, own);
+  const rest = text.replace(UUID, replaced).replace(HEX_ID, replaced).replace(OWN_ID, own);
+  last = { text, rest };
+  return rest;
 }
 
 /** Reports whether a text has enough digits. Text outside ASCII always passes. */
