@@ -13,7 +13,7 @@ import {
   LEFT_OUT,
 } from "../core/masked_secrets.ts";
 import type { ApiKey } from "../schema/api_key.ts";
-import { memberOf } from "../schema/requirement.ts";
+import { memberOf, takesMembersOf } from "../schema/requirement.ts";
 
 /** Headers of a delivery that contain the real time. */
 const TIMED_HEADERS: ReadonlySet<string> = new Set([
@@ -84,6 +84,8 @@ export function maskedText<T>(value: T): T | string {
 function shownMember(value: unknown, schema: z.ZodType | undefined, name = ""): unknown {
   if (value === null) return null;
   if (schema === undefined || SECURITY_CODE.test(name)) return LEFT_OUT;
+  // So a person has plain members only, as an erasure finds them.
+  if (typeof value === "object" && !takesMembersOf(schema, value)) return LEFT_OUT;
   if (typeof value !== "object") return SECRET_MEMBERS.has(name) ? LEFT_OUT : maskedText(value);
   if (Array.isArray(value)) {
     return value.map((item, at) => shownMember(item, memberOf(schema, at), name));

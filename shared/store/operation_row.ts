@@ -112,6 +112,8 @@ export interface NewOperationRow extends
   lease_ms: number;
   /** The worker sends the operation after this time; null: the request sends it at once. */
   delay_ms: number | null;
+  /** The end of the delay, RFC 3339. Absent: it begins with the commit, after the request's time. */
+  due?: string;
   /**
    * The provider's id of the payment, if the provider has responded already, as the simulated one
    * of the sandbox does. Then the operation is settled, and nobody sends it.

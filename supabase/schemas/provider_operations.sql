@@ -136,13 +136,14 @@ begin
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
       v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
       v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
-      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      coalesce(c.due, v_now + coalesce(f.ahead, '0')
+        + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms') as due_at,
       c.*
     from unnest(p_found) f
     join jsonb_to_recordset(p_operations) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms bigint,
-      provider_reference text, traceparent text
+      due timestamptz, provider_reference text, traceparent text
     ) on c.n = f.n
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n

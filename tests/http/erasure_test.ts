@@ -107,6 +107,10 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   }
   // Refused requests: one with the customer, and one whose instrument is the customer's.
   assertRefused(await pay({ customer: ADA, amount: -1 }), 400, "invalid_parameter", "amount");
+  for (const part of ["email", "name"]) {
+    const customer = { ...ADA, [part]: { first: "Ada" } };
+    assertRefused(await pay({ customer }), 400, "invalid_parameter", `customer.${part}`);
+  }
   assertRefused(
     await pay({
       ...use,

@@ -311,6 +311,7 @@ serviceCase("a saved mandate", async (t, service) => {
       `${INSTRUMENTS}?status=active&limit=1`,
     );
     assertRefused(await use(service, known.id), 400, "invalid_parameter", "instrument");
+    assertRefused(await use(service, data[0].id), 409, "invalid_state");
   });
   await assertSilent(service.sql);
 });

@@ -86,7 +86,7 @@ function checkUse(body: CreatePaymentBody, shown: Instrument): void {
       `"${person}.id" is another customer than that of the instrument: leave it out`,
     );
   }
-  if (!shown.is_kept) {
+  if (!shown.is_kept && shown.status === "active") {
     throw invalidParameter(
       "instrument",
       'The service has not the IBAN of this mandate: send "iban" and "mandate", or save them with ' +

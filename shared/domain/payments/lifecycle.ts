@@ -259,7 +259,10 @@ export function invalidState(
 ): ApiError {
   return new ApiError(
     "invalid_state",
-    `Cannot ${action}: the payment is ${payment.status}`,
+    `Cannot ${action}: the payment ${
+      payment.amount_minor === 0 ? "has the amount 0 and " : ""
+    }is ` +
+      payment.status,
     { current_status: payment.status, allowed },
   );
 }

@@ -287,6 +287,13 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
       await service.call("POST", `${PAYMENTS}/${body.id}/refund`);
       return service.call("POST", `${PAYMENTS}/${body.id}/refund`);
     }],
+    ["a refund of a payment that only saves", async (service) => {
+      const { body } = await service.pay({
+        ...{ amount: 0, card: { token: "pm_card_visa" }, save: "on_session" },
+        ...{ customer: { id: "u1", email: "a@b.example" }, return_url: "https://shop.example" },
+      });
+      return service.call("POST", `${PAYMENTS}/${body.id}/refund`);
+    }],
     ["an advance of a completed refund", async (service) => {
       const { id } = await paymentIn(service, "completed");
       const { body } = await service.call("POST", `${PAYMENTS}/${id}/refund`);
