@@ -93,7 +93,7 @@ export class Search {
   /** Plants the faults and writes the table. Returns the exit code. */
   async run(count: number, kind: string | undefined, by: string): Promise<number> {
     const faults = await this.#faults(count, kind, by);
-    const { files } = await selectTestFiles([], ROOT);
+    const { files } = await selectTestFiles(["tests"], ROOT);
     const usable = files
       .filter((file) => !startsPrograms(file) && file !== MEASURES_TIME).sort();
     const named = new Set(

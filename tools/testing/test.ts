@@ -8,7 +8,8 @@
  * cells behind HAProxy, on Deno 2.1.4. `cells-pooled` also puts pgbouncer before the databases.
  * Tests that need internals of the functions cannot run then, and are named at the end.
  *
- * `--pure` leaves out the files that need more than their own process, and starts no server.
+ * Without paths it leaves the files of AT_NIGHT (test_files.ts) to `.ci/nightly`, which runs them by
+ * `--night`. `--pure` leaves out those that need more than their own process, and starts no server.
  * `--times` prints the time of each file at the end. `--live-card` runs the tests at Stripe itself
  * (live_card.ts).
  *
@@ -35,7 +36,10 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const live_card = readLiveCardRun(args, (name) => Deno.env.get(name));
     const selection = await selectTestFiles(live_card?.args ?? args, ROOT);
-    return await runTests(selection, live_card?.env ?? {});
+    const code = await runTests(selection, live_card?.env ?? {});
+    const { left_out } = selection;
+    if (left_out.length > 0) console.log(`Left to --night: ${left_out.join(", ")}`);
+    return code;
   } catch (error) {
     if (!(error instanceof NoTestFiles || error instanceof LiveCardRefused)) throw error;
     console.error(error.message);

@@ -16,6 +16,8 @@ export interface TestSelection {
   shows_times: boolean;
   /** Whether only pure tests run (pure_tests.ts). */
   is_pure: boolean;
+  /** The files that only their paths, or `--night`, select. */
+  left_out: readonly string[];
 }
 
 /** The arguments select no test. The message is for the user. */
@@ -39,6 +41,7 @@ const FLAGS_WITH_VALUE = new Set([
 const IGNORE = "--ignore=";
 const TIMES = "--times";
 const PURE = "--pure";
+const NIGHT = "--night";
 const ALL_TESTS = "tests";
 const TEST_FILE = /_test\.tsx?$/;
 /**
@@ -72,7 +75,28 @@ export const SLOWEST: readonly string[] = [
 ];
 
 /**
- * Parses the arguments and finds the files.
+ * The files that a run without paths leaves to `.ci/nightly`. They install packages, compile programs
+ * in other languages, measure times, or wait for minutes.
+ */
+const AT_NIGHT: readonly string[] = [
+  "tests/bench/bench_test.ts",
+  "tests/cells/move_test.ts",
+  "tests/cells/outage_test.ts",
+  "tests/core/linear_time_test.ts",
+  "tests/end_to_end/client_package_test.ts",
+  "tests/examples/shops_test.ts",
+  "tests/examples/supabase_orders_test.ts",
+  "tests/fuzz/openapi_fuzz_test.ts",
+  "tests/openapi/generated_clients_test.ts",
+  "tests/package/package_test.ts",
+  "tests/supabase/outage_test.ts",
+  "tests/supabase/push_test.ts",
+  "tests/upgrade/upgrade_test.ts",
+  "tests/webhook/kill_test.ts",
+];
+
+/**
+ * Parses the arguments and finds the files. Without paths it leaves out those of AT_NIGHT.
  * @param root the folder that paths are relative to
  * @throws {NoTestFiles} if a path is unknown, or contains no test
  */
@@ -96,6 +120,8 @@ export async function selectTestFiles(
       shows_times = true;
     } else if (arg === PURE) {
       is_pure = true;
+    } else if (arg === NIGHT) {
+      paths.push(...AT_NIGHT);
     } else if (FLAGS_WITH_VALUE.has(arg)) {
       flags.push(...args.slice(i, Math.min(i + 2, end)));
       i++;
@@ -109,13 +135,14 @@ export async function selectTestFiles(
   for (const path of paths.length > 0 ? paths : [ALL_TESTS]) {
     for (const file of await filesOf(path, root)) found.add(file);
   }
-  const selected = [...found.difference(ignored)];
+  const left_out = paths.length > 0 || is_pure ? [] : AT_NIGHT;
+  const selected = [...found.difference(ignored)].filter((file) => !left_out.includes(file));
   const read = (path: string) => Deno.readTextFile(join(root, path)).catch(() => null);
   const files = (is_pure ? await pureTests(selected, read) : selected).sort((a, b) =>
     rank(a) - rank(b)
   );
   if (files.length === 0) throw new NoTestFiles("The arguments exclude every test file");
-  return { files, flags, script_args: args.slice(end), shows_times, is_pure };
+  return { files, flags, script_args: args.slice(end), shows_times, is_pure, left_out };
 }
 
 /** The index of a file in SLOWEST; other files come after these and keep their order. */
