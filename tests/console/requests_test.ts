@@ -10,9 +10,10 @@ const FAULTS = "/api-v1-sandbox/faults";
 
 consoleCase("requests appear, and each leads to its resource", async (step, place) => {
   const { make, send } = place;
-  const { page, region, go, hash, link, press, see, field, ...on } = await place.enter(
-    "#/requests",
-  );
+  const { page, region, go, hash, link, press, see, field, heading, showsRows, ...on } = await place
+    .enter(
+      "#/requests",
+    );
   const rows = on.rows("Requests");
   const pay = (body: object) => make("payments", { amount: 700, currency: "EUR", ...body });
   await step("a request of a program appears without a reload", async () => {
@@ -65,6 +66,41 @@ consoleCase("requests appear, and each leads to its resource", async (step, plac
       assert.match(await page.getByRole("heading", { level: 1 }).innerText(), /\d EUR/);
     });
   }
+  await step(
+    "a request that a fault has hidden tells what it made, and the fault its request",
+    async () => {
+      const fault = await make(FAULTS, { on: "request", fault: "server_error_after" });
+      await send("POST", "payments", { amount: 4400, currency: "EUR", outcome: "success" });
+      await go("requests?status=5xx");
+      await showsRows("Requests", 1);
+      await rows.first().locator(".row-link").click();
+      await see("A declared fault decided the response:", "server_error_after");
+      await region("Events").getByText("payment.completed").waitFor();
+      await page.locator(".notice .mention").click();
+      assert.equal(hash(), `#/faults/${fault}`);
+      await link("Its requests").click();
+      await showsRows("Requests", 1);
+      await rows.first().locator(".mention").click();
+      await heading("44.00 EUR").waitFor();
+      await link("Those of this payment").click();
+      await showsRows("Requests", 1);
+      await rows.first().getByText("500").waitFor();
+    },
+  );
+  await step("each create has its resource, and the last errors have no decline", async () => {
+    const card = { number: "4000 0000 0000 0002", exp_month: 12, exp_year: 2034, cvc: "123" };
+    await send("POST", "payments", { amount: 700, currency: "EUR", card });
+    await go("requests");
+    await rows.filter({ hasText: "402" }).waitFor();
+    for (const row of await rows.filter({ hasText: /20[01]POST|402/ }).all()) {
+      assert.equal(await row.locator(".mention").count(), 1, await row.innerText());
+    }
+    await go("");
+    const errors = region("Last errors");
+    await errors.getByText("internal_error").waitFor();
+    await errors.getByText("invalid_parameter").waitFor();
+    assert.equal(await errors.getByText("402").count(), 0);
+  });
   await step("a resource that does not exist says so", async () => {
     await go(`refunds/re_${"0".repeat(26)}`);
     await see("Cannot show this refund.");

@@ -1,9 +1,9 @@
-/** A request of the log: its place in words, its resource, and the request to send it again. */
+/** A request of the log: its place in words, and the request to send it again. */
 
 import type { LoggedRequest } from "../../../packages/client/mod.ts";
 import type { ApiRequest } from "../../../packages/client/transport.ts";
 import { TEST_IBANS, testCardOf } from "../../../shared/domain/providers/test_values.ts";
-import { idIn, shortened } from "./resource_link.ts";
+import { shortened } from "./resource_link.ts";
 
 /** Stands in a body for what the log leaves out. */
 export const LEFT_OUT = "…";
@@ -22,27 +22,6 @@ export function endOfPath({ path, query }: LoggedRequest): string {
 export function statusTone(status: number): "good" | "warn" | "bad" {
   if (status < 400) return "good";
   return status < 500 ? "warn" : "bad";
-}
-
-/** Returns the id of the resource that the request names or has made; null: there is none. */
-export function resourceOf({ path, response_body }: LoggedRequest): string | null {
-  const made = response_body?.["id"];
-  return idIn(path) ?? (typeof made === "string" ? idIn(made) : null);
-}
-
-/** Returns the payment or the transfer whose events can be those of the request. */
-export function subjectOf(
-  request: LoggedRequest,
-): { payment_id: string } | { transfer_id: string } | null {
-  const body = request.response_body;
-  const error = body?.["error"] as { payment?: Body } | undefined;
-  const ids = [resourceOf(request), body?.["payment_id"], error?.payment?.["id"]];
-  for (const id of ids) {
-    if (typeof id !== "string") continue;
-    if (id.startsWith("pay_")) return { payment_id: id };
-    if (id.startsWith("tr_")) return { transfer_id: id };
-  }
-  return null;
 }
 
 /** Whether the request changes something, so that it has a body and an idempotency key. */

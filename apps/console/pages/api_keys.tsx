@@ -12,6 +12,7 @@ import { ListTable, timeColumn } from "../parts/list_table.tsx";
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
 import { Title } from "../parts/page_parts.tsx";
+import { href } from "../data/route.ts";
 import { new_secret, NewSecret } from "../parts/secret_card.tsx";
 import { Time } from "../parts/text.tsx";
 
@@ -57,11 +58,12 @@ export function KeyTable({ keys, busy = false }: { keys: readonly ApiKey[]; busy
         {
           heading: "Name",
           class: "grow",
-          cell: ({ name, secrets }) => (
+          cell: ({ id, name, secrets }) => (
             <>
               {name}
               <p class="quiet">
-                {secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}
+                {secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}{" "}
+                <a href={href(["requests"], { source: "any", resource_id: id })}>Its requests</a>
               </p>
             </>
           ),

@@ -78,12 +78,12 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
     <dl class="facts">
       {owner && (
         <Fact name={itemName(owner.section)}>
-          <Mention {...owner} />
+          <Mention id={owner.id} />
         </Fact>
       )}
       {object.object === "webhook_endpoint" && (
         <Fact name="Endpoint">
-          <Mention section="webhooks" id={object.id} />
+          <Mention id={object.id} />
         </Fact>
       )}
       {"amount_minor" in object && (
@@ -95,7 +95,7 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
       <Fact name="Request">
         {request.id === null
           ? "None: a provider, the payer or the clock"
-          : <a class="mention" href={href(["requests", request.id])}>…{request.id.slice(-6)}</a>}
+          : <Mention id={request.id} />}
       </Fact>
       <Fact name="Idempotency key">{request.idempotency_key}</Fact>
     </dl>

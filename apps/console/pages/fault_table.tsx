@@ -8,7 +8,7 @@ import { ListTable, timeColumn } from "../parts/list_table.tsx";
 import { useLive } from "../data/live.ts";
 import { Empty, Reading } from "../parts/notice.tsx";
 import { Title } from "../parts/page_parts.tsx";
-import { go } from "../data/route.ts";
+import { go, href } from "../data/route.ts";
 import { label } from "../data/words.ts";
 
 /** The page of one fault. */
@@ -62,7 +62,17 @@ function FaultTable(
           cell: (fault) => (
             <>
               {label(fault.on)}: {label(fault.fault)}
-              <p class="quiet">{conditionsOf(fault)}</p>
+              <p class="quiet">
+                {conditionsOf(fault)}
+                {fault.on !== "delivery" && (
+                  <>
+                    {" · "}
+                    <a href={href(["requests"], { source: "any", fault_id: fault.id })}>
+                      Its requests
+                    </a>
+                  </>
+                )}
+              </p>
             </>
           ),
         },

@@ -8,7 +8,7 @@ import { DueCard } from "../parts/due_card.tsx";
 import { PaymentCharts } from "./payment_charts.tsx";
 import { useLive } from "../data/live.ts";
 import { endOfPath, statusTone } from "../data/logged_request.ts";
-import { Empty, Reading } from "../parts/notice.tsx";
+import { Empty, Reading, ReadingList } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
 import { Time } from "../parts/text.tsx";
 import { endpointName, label } from "../data/words.ts";
@@ -69,24 +69,22 @@ function isFailing({ failing, status, disabled_reason }: WebhookEndpoint): boole
     (status === "disabled" && OFF_BY_SERVICE.has(disabled_reason ?? ""));
 }
 
-/** The last requests of programs that got an error. */
+/** The last requests of programs that got an error. A decline is a result, and no error. */
 function ErrorsCard() {
-  const read = (status: string) =>
-    call("sandbox", "listRequests", { status, source: "program", limit: ERRORS });
-  const refused = useLive(read("4xx"));
-  const failed = useLive(read("5xx"));
-  const data = refused.data && failed.data && [...refused.data.data, ...failed.data.data]
-    .sort((a, b) => a.id < b.id ? 1 : -1).slice(0, ERRORS);
+  const errors = { status: "error", source: "program" } as const;
+  const live = useLive(call("sandbox", "listRequests", { ...errors, limit: ERRORS }));
   return (
-    <Card title="Last errors">
-      <Reading label="errors" live={{ data, error: refused.error ?? failed.error }} rows={2}>
-        {(errors) =>
-          errors.length === 0 ? <Empty title="None" /> : (
-            <ul class="records">
-              {errors.map((request) => <ErrorItem key={request.id} request={request} />)}
-            </ul>
-          )}
-      </Reading>
+    <Card
+      title="Last errors"
+      actions={<a href={href(["requests"], { status: errors.status })}>All of them</a>}
+    >
+      <ReadingList label="errors" live={live} none="None" is_paged>
+        {(requests) => (
+          <ul class="records">
+            {requests.map((request) => <ErrorItem key={request.id} request={request} />)}
+          </ul>
+        )}
+      </ReadingList>
     </Card>
   );
 }

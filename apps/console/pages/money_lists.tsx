@@ -68,7 +68,7 @@ function ofPayment<T extends Refund | Dispute>(others: readonly Column<T>[]): Co
   return moneyColumns(({ payment_id }) => href(["payments", payment_id]), [
     {
       heading: "Payment",
-      cell: ({ payment_id }) => <Mention section="payments" id={payment_id} />,
+      cell: ({ payment_id }) => <Mention id={payment_id} />,
     },
     ...others,
   ]);
@@ -281,6 +281,6 @@ function sideColumn(heading: string, side: LedgerEntry["direction"]): Column<Led
 
 /** A link to the payment or the transfer of an entry. */
 function OwnerOf({ entry: { payment_id, transfer_id } }: { entry: LedgerEntry }) {
-  if (payment_id !== null) return <Mention section="payments" id={payment_id} />;
-  return transfer_id === null ? null : <Mention section="transfers" id={transfer_id} />;
+  if (payment_id !== null) return <Mention id={payment_id} />;
+  return transfer_id === null ? null : <Mention id={transfer_id} />;
 }

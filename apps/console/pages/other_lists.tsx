@@ -19,7 +19,6 @@ import { type List, tableOf } from "../parts/list_page.tsx";
 import { type Column, timeColumn } from "../parts/list_table.tsx";
 import { endOfPath, statusTone } from "../data/logged_request.ts";
 import { Mention } from "../parts/mention.tsx";
-import { hrefOf, idIn } from "../data/resource_link.ts";
 import { href } from "../data/route.ts";
 import { NewSecret } from "../parts/secret_card.tsx";
 import { Status, Time } from "../parts/text.tsx";
@@ -28,7 +27,10 @@ import { endpointName } from "../data/words.ts";
 
 export const EVENTS: List<Event> = {
   section: "events",
-  filters: () => [choiceOf("type", "Type", EVENT_TYPES, String)],
+  filters: () => [
+    choiceOf("type", "Type", EVENT_TYPES, String),
+    { name: "request_id", label: "Request id", placeholder: "req_…" },
+  ],
   read: (params) => call("events", "list", params),
   csv: "id created_at type sequence data.object.id data.object.status request.id " +
     "request.idempotency_key",
@@ -120,10 +122,10 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   {
     heading: "Resource",
     class: "wide-only",
-    cell: ({ path }) => {
-      const resource = idIn(path);
-      return resource !== null && hrefOf(resource) !== null && <Mention id={resource} />;
-    },
+    cell: ({ resource_id, method }) =>
+      resource_id
+        ? <Mention id={resource_id} />
+        : method === "POST" && <span class="quiet">None</span>,
   },
   {
     heading: "Idempotency key",
@@ -154,10 +156,12 @@ export const REQUESTS: List<LoggedRequest> = {
       none: "My programs",
       options: [["web_page", "Web pages"], [ANY_SOURCE, "Any"]],
     },
-    { name: "status", label: "HTTP status", placeholder: "402 or 4xx" },
+    { name: "status", label: "HTTP status", placeholder: "402, 4xx or error" },
     { name: "idempotency_key", label: "Idempotency key", placeholder: "order-1001" },
     { name: "path", label: "Path", placeholder: "/api-v1-payments/v1/payments" },
     { name: "request_id", label: "Request id", placeholder: "req_…" },
+    { name: "resource_id", label: "Resource", placeholder: "pay_…" },
+    { name: "fault_id", label: "Fault", placeholder: "flt_…" },
   ],
   all: { source: ANY_SOURCE },
   read: ({ source = "program", ...others }: ListParams & { source?: string }) =>
@@ -166,7 +170,7 @@ export const REQUESTS: List<LoggedRequest> = {
       ...(source !== ANY_SOURCE && { source: source as LoggedRequest["source"] }),
     }),
   csv: "id created_at method path query status error_code idempotency_key idempotent_replay " +
-    "duration_ms api_key_id source",
+    "duration_ms api_key_id source resource_id fault fault_id",
   about: () => <p class="about-page">New requests appear by themselves.</p>,
   empty: ({ source }) =>
     source ? <p>Reads from a web page such as this one are left out.</p> : (
@@ -182,12 +186,13 @@ function titleOf({ method, path, query }: LoggedRequest) {
   return { title: `${method} ${path}${query === null ? "" : `?${query}`}` };
 }
 
-/** The error code of a request, and whether it is a replay or from a web page. */
+/** The error code of a request, its fault, and whether it is a replay or from a web page. */
 export function RequestTags({ request }: { request: LoggedRequest }) {
-  const { error_code, idempotent_replay, source } = request;
+  const { error_code, fault, idempotent_replay, source } = request;
   return (
     <>
       {error_code !== null && <span class="tag">{error_code}</span>}
+      {fault !== null && <span class="tag">fault</span>}
       {idempotent_replay && <span class="tag">replay</span>}
       {source === "web_page" && <span class="tag">web page</span>}
     </>

@@ -1,23 +1,13 @@
 /** The page of a request of the log: its bodies, its events, and the way to send it again. */
 
 import type { LoggedRequest } from "../../../packages/client/mod.ts";
-import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
-import { useLive } from "../data/live.ts";
-import {
-  endOfPath,
-  isChange,
-  isWhole,
-  resourceOf,
-  statusTone,
-  subjectOf,
-} from "../data/logged_request.ts";
+import { endOfPath, isChange, isWhole, statusTone } from "../data/logged_request.ts";
 import { Mention } from "../parts/mention.tsx";
-import { hrefOf } from "../data/resource_link.ts";
-import { Empty, Reading } from "../parts/notice.tsx";
+import { Empty } from "../parts/notice.tsx";
 import { RequestTags } from "./other_lists.tsx";
 import { href } from "../data/route.ts";
 import { SendAgainDialog } from "../forms/send_again_dialog.tsx";
@@ -25,7 +15,7 @@ import { session } from "../data/session.ts";
 import { SnippetTabs } from "../parts/snippet_tabs.tsx";
 import { curlOf, fetchOf, pythonOf } from "../data/snippets.ts";
 import { CopyButton, Fact, Id, Time } from "../parts/text.tsx";
-import { Events } from "../parts/timeline.tsx";
+import { Timeline } from "../parts/timeline.tsx";
 
 function RequestView({ of: request }: { of: LoggedRequest }) {
   return (
@@ -41,6 +31,7 @@ function RequestView({ of: request }: { of: LoggedRequest }) {
           <>
             <span class={`status ${statusTone(request.status)}`}>{request.status}</span>
             <RequestTags request={request} />
+            {request.resource_id && <Mention id={request.resource_id} />}
             <Time at={request.created_at} />
             <Id id={request.id} />
           </>
@@ -54,12 +45,15 @@ function RequestView({ of: request }: { of: LoggedRequest }) {
           </div>
         )}
       </Title>
+      <Decision request={request} />
       <div class="columns">
         <div class="main-column">
           {isChange(request) && <Body title="Request body" body={request.request_body} />}
           <Body title="Response body" body={request.response_body} />
           <Card title="Events">
-            <RequestEvents request={request} />
+            {isChange(request) && !request.idempotent_replay
+              ? <Timeline of={{ request_id: request.id }} />
+              : <Empty title="None: it changed nothing" />}
           </Card>
           <Card title="The request as code" class="snippets">
             <Snippets request={request} />
@@ -70,6 +64,18 @@ function RequestView({ of: request }: { of: LoggedRequest }) {
         </Card>
       </div>
     </>
+  );
+}
+
+/** The fault that decided the response. Renders nothing if there is none. */
+function Decision({ request: { fault, fault_id } }: { request: LoggedRequest }) {
+  return fault && (
+    <p class="notice warn">
+      <strong>
+        {fault_id === null ? "A fault that the request asked for" : "A declared fault"}
+      </strong>{" "}
+      decided the response: <code>{fault}</code> {fault_id && <Mention id={fault_id} />}
+    </p>
   );
 }
 
@@ -87,31 +93,6 @@ function Body({ title, body }: { title: string; body: LoggedRequest["request_bod
         </p>
       )}
     </Card>
-  );
-}
-
-/** The events that the request has caused, newest first. */
-function RequestEvents({ request }: { request: LoggedRequest }) {
-  const subject = isChange(request) && !request.idempotent_replay ? subjectOf(request) : null;
-  const live = useLive(subject && call("events", "list", { ...subject, limit: MAX_PAGE }));
-  if (subject === null) {
-    return (
-      <Empty
-        title={request.idempotent_replay
-          ? "None: a replay changes nothing"
-          : "None that a payment or a transfer shows"}
-      />
-    );
-  }
-  return (
-    <Reading label="events" live={live} rows={2}>
-      {({ data }) => {
-        const caused = data.filter((event) => event.request.id === request.id);
-        return caused.length === 0
-          ? <Empty title="None" />
-          : <Events events={caused} is_elsewhere />;
-      }}
-    </Reading>
   );
 }
 
@@ -139,14 +120,8 @@ function Snippets({ request }: { request: LoggedRequest }) {
 
 function Details({ request }: { request: LoggedRequest }) {
   const { path, query, idempotency_key, duration_ms, source, api_key_id } = request;
-  const resource = resourceOf(request);
   return (
     <dl class="facts">
-      {resource !== null && hrefOf(resource) !== null && (
-        <Fact name="Resource">
-          <Mention id={resource} />
-        </Fact>
-      )}
       <Fact name="Path" code={path} />
       <Fact name="Query" code={query} />
       {idempotency_key !== null && (
@@ -158,7 +133,9 @@ function Details({ request }: { request: LoggedRequest }) {
       )}
       <Fact name="Duration">{Math.max(1, Math.round(duration_ms))} ms</Fact>
       <Fact name="Sent by">{source === "web_page" ? "A web page" : "A program"}</Fact>
-      <Fact name="API key" code={api_key_id} />
+      <Fact name="API key">
+        <Mention id={api_key_id} />
+      </Fact>
     </dl>
   );
 }

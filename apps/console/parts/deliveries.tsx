@@ -112,8 +112,8 @@ function Delivery({ delivery, waiting, shows }: {
         <Status of={delivery.status} />
         <code>{delivery.event_type}</code>
         {shows === "endpoint"
-          ? <Mention section="webhooks" id={delivery.endpoint_id} />
-          : delivery.payment_id && <Mention section="payments" id={delivery.payment_id} />}
+          ? <Mention id={delivery.endpoint_id} />
+          : delivery.payment_id && <Mention id={delivery.payment_id} />}
         <ActionButton
           of={action}
           class="small"

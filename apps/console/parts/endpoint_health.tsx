@@ -67,7 +67,7 @@ function Failure({ of: { attempt, delivery } }: { of: Attempt }) {
       <span class="response bad">{resultOf(attempt)}</span>
       <code>{event_type}</code>
       <span class="quiet">attempt {attempt.number}</span>
-      {payment_id && <Mention section="payments" id={payment_id} />}
+      {payment_id && <Mention id={payment_id} />}
       <Time at={attempt.at} />
     </li>
   );

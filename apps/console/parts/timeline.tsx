@@ -1,4 +1,4 @@
-/** The events of a payment or a transfer, newest first, each with the payload for receivers. */
+/** The events of a payment, a transfer, an instrument or a request, newest first, with payloads. */
 
 import { useState } from "preact/hooks";
 import type { Event, EventType } from "../../../packages/client/mod.ts";
@@ -14,12 +14,16 @@ import { href } from "../data/route.ts";
 import { Money, Time } from "./text.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
 
-/** The events of a payment, a transfer or an instrument, of which the latter has those of payments. */
-export function Timeline({ of }: { of: Subject | { instrument_id: string } }) {
+/** The events. Those of an instrument or a request are events of several resources. */
+export function Timeline(
+  { of }: { of: Subject | { instrument_id: string } | { request_id: string } },
+) {
   const live = useLive(call("events", "list", { ...of, limit: MAX_PAGE }));
   return (
     <ReadingList label="events" live={live} none="No events">
-      {(events) => <Events events={events} is_elsewhere={"instrument_id" in of} />}
+      {(events) => (
+        <Events events={events} is_elsewhere={!("payment_id" in of || "transfer_id" in of)} />
+      )}
     </ReadingList>
   );
 }
@@ -72,7 +76,7 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
           <p class="about">
             {is_elsewhere && owner && (
               <span>
-                About <Mention {...owner} />
+                About <Mention id={owner.id} />
               </span>
             )}
             <a href={href(["events", event.id])}>Open the event</a>
