@@ -314,20 +314,21 @@ begin
 end $$;
 
 -- A logged request and its answer, as JSON texts, without a person. A request without the person's
--- own id is the person's if its answer is, or its instrument. Receivers of deliveries can have
--- repeated what they got, so their answers go too.
+-- own id is the person's if its answer is, or its instrument; an answer can show such a request.
+-- Receivers of deliveries can have repeated what they got, so their answers go too.
 create or replace function pay_internal.exchange_without(
   p_environment_id text, p_customer_id text, p_person bytea, inout request text, inout answer text
 ) language plpgsql stable as $$
 declare
-  v_answer constant text := pay_internal.without_person(p_environment_id, answer, p_person);
+  v_person constant bytea := case when not exists (
+    select from pay.instruments t
+    where t.environment_id = p_environment_id and t.customer_id = p_customer_id
+      and t.id = substring(concat(request, answer) from '"instrument":"(ins_[0-9a-z]{26})"')
+  ) then p_person end;
+  v_answer constant text := pay_internal.without_person(p_environment_id, answer, v_person);
 begin
-  request := pay_internal.without_person(p_environment_id, request, case
-    when v_answer is not distinct from answer and not exists (
-      select from pay.instruments t
-      where t.environment_id = p_environment_id and t.customer_id = p_customer_id
-        and t.id = substring(request from '"instrument":"(ins_[0-9a-z]{26})"')
-    ) then p_person end);
+  request := pay_internal.without_person(p_environment_id, request,
+    case when v_answer is not distinct from answer then v_person end);
   answer := case when v_answer <> answer and strpos(answer, ',"exchanges":[') > 0
     then regexp_replace(v_answer,
       ',"response":\{"text":"(?:[^"\\]|\\.)*","truncated":(?:true|false)\}', ',"response":null', 'g')

@@ -137,6 +137,10 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   for (const { id } of await all(sandbox, DELIVERIES)) await call("GET", `${DELIVERIES}/${id}`);
   await call("GET", `${PAYMENTS}?customer=${EMAIL}`);
   await call("GET", `${PAYMENTS}?search=lovelace`);
+  // The transcript has these answers too.
+  for (const { id } of await all(sandbox, `${SANDBOX}/requests`)) {
+    await call("GET", `${SANDBOX}/requests/${id}`);
+  }
 
   await t.step("409 while a payment is open, which is not stored", async () => {
     const erase = () => call("DELETE", PATH, { idempotency_key: "erase" });
