@@ -4,6 +4,7 @@
  * nothing, and fails if a file differs from the code.
  */
 
+import { renderCallScopes } from "./generate/call_scopes.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
 import { renderExposedColumns } from "./generate/exposed_columns_sql.ts";
@@ -38,6 +39,7 @@ interface GeneratedFile {
 /** Every file that the command writes. */
 const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "packages/client/resources.ts", render: renderClientTypes },
+  { path: "apps/console/data/call_scopes.ts", render: renderCallScopes },
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {

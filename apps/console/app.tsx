@@ -2,6 +2,7 @@
 
 import type { FunctionComponent } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { ApiKeyPage } from "./pages/api_keys.tsx";
 import { BalancePage } from "./pages/balance_page.tsx";
 import { call_log, clearLog } from "./data/calls.ts";
@@ -30,6 +31,7 @@ import { Logo } from "./parts/page_parts.tsx";
 import { DISPUTES, LEDGER, PAYMENTS, REFUNDS, TRANSFERS } from "./pages/money_lists.tsx";
 import { Empty } from "./parts/notice.tsx";
 import { ENDPOINTS, EVENTS, FAULTS, KEYS, REQUESTS } from "./pages/other_lists.tsx";
+import { may, refusalOfCall } from "./data/permissions.ts";
 import { PaymentPage } from "./pages/payment_page.tsx";
 import { ReferenceLink } from "./parts/reference.tsx";
 import { RequestPage } from "./pages/request_page.tsx";
@@ -81,7 +83,7 @@ function Frame() {
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
   const sections = useRef<HTMLElement>(null);
-  const { api_key, disposable } = session.value!;
+  const { api_key, scopes, disposable } = session.value!;
   const is_first = useRef(true);
 
   // This effect must run before the next one, which focuses the first heading.
@@ -124,7 +126,7 @@ function Frame() {
         </a>
         <SearchField />
         <nav ref={sections} aria-label="Sections">
-          {SECTIONS.map((name) => (
+          {SECTIONS.filter(isReadable).map((name) => (
             <a
               key={name}
               href={href(name === "home" ? [] : [name])}
@@ -139,6 +141,11 @@ function Frame() {
           <p class="key" title="The key in use">
             <code>{maskedKey(api_key)}</code>
           </p>
+          {scopes && (
+            <p class="quiet wide-only" title={scopes.join(", ")}>
+              {scopes.length} of {SCOPES.length} scopes
+            </p>
+          )}
           {disposable
             ? (
               <>
@@ -148,7 +155,7 @@ function Frame() {
                     Ends <Time at={disposable.sandbox.expires_at} />
                   </span>
                 </p>
-                {disposable.sandbox.seed !== null && (
+                {disposable.sandbox.seed !== null && may("sandbox.transcript") && (
                   <TranscriptButton seed={disposable.sandbox.seed} />
                 )}
                 <button type="button" class="plain" onClick={back}>
@@ -157,12 +164,12 @@ function Frame() {
               </>
             )
             : (
-              <DialogButton text="Sandboxes…" class="plain">
+              <DialogButton text="Sandboxes…" needs="sandboxes.list" class="plain">
                 {(close) => <SandboxesDialog close={close} />}
               </DialogButton>
             )}
           <ClockButton />
-          <DialogButton text={longer("Reset", "sandbox")} class="plain">
+          <DialogButton text={longer("Reset", "sandbox")} needs="sandbox.reset" class="plain">
             {(close) => <ResetDialog close={close} />}
           </DialogButton>
           <button type="button" class="plain" onClick={leave}>{longer("Forget", "key")}</button>
@@ -204,6 +211,13 @@ const LISTS: readonly List<any>[] = [
   FAULTS,
   KEYS,
 ];
+
+/** Whether the key may read what a section shows. */
+function isReadable(section: string): boolean {
+  if (section === "balance") return may("balance.retrieve");
+  const list = LISTS.find((list) => list.section === section);
+  return !list || !refusalOfCall(list.read({}));
+}
 
 /** The pages that make an item. */
 const NEW_PAGES: Readonly<Record<string, FunctionComponent>> = {

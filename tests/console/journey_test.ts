@@ -248,9 +248,27 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     await see("No payments yet");
     const { data: [{ id }] } = await send("GET", "/api-v1-sandbox/sandboxes");
     await send("DELETE", `/api-v1-sandbox/sandboxes/${id}`);
-    await see("The disposable sandbox has ended.", "1,234.56 EUR");
-    await make("/api-v1-sandbox/sandboxes", { name: "PR 18" });
-    await press("Sandboxes…", "Delete PR 18");
+    await see("The disposable sandbox or its key has ended.", "1,234.56 EUR");
+  });
+
+  await step("a sandbox of a program: opened by its link with a key of its own", async () => {
+    const made = await send("POST", "/api-v1-sandbox/sandboxes", { name: "PR 18" });
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(request.url()));
+    await on.go(`sandboxes/${made.id}`);
+    await press("Switch to PR 18");
+    await see("This is the disposable sandbox PR 18.", "No payments yet");
+    const keys = await fetch(`${start.base_url}/api-v1-payments/v1/api_keys`, {
+      headers: { Authorization: `Bearer ${made.test_key}` },
+    });
+    const { data: [key] } = await keys.json();
+    assert.deepEqual([key.name, key.scopes, key.expires_at], ["Console", null, made.expires_at]);
+    const last4 = key.secrets[0].last4;
+    assert.match(await page.locator(".account .key").innerText(), new RegExp(`${last4}$`));
+    assert.deepEqual(sent.filter((url) => url.includes("sk_test")), []);
+    await press("Back to the first sandbox", "Sandboxes…", "Switch to PR 18");
+    await see("No payments yet");
+    await press("Back to the first sandbox", "Sandboxes…", "Delete PR 18");
     await button("Delete sandbox").click();
     await dialog("Disposable sandboxes").getByText("No disposable sandboxes yet").waitFor();
     await press("Close");

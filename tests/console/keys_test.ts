@@ -154,7 +154,7 @@ consoleCase("a key that the tab keeps", async (step, { start, open }) => {
   await step("what another API has kept is not used", async () => {
     await page.unrouteAll();
     await page.evaluate(([item, api_key]) => {
-      const session = { api_key, base_url: "https://other.example/functions/v1" };
+      const session = { api_key, scopes: null, base_url: "https://other.example/functions/v1" };
       // deno-lint-ignore no-explicit-any
       (globalThis as any).sessionStorage.setItem(
         item,
@@ -263,9 +263,9 @@ consoleCase("API keys are made, rotated and ended", async (step, { enter, start,
     await connectPage(page).waitFor();
     await page.getByRole("alert").getByText("unauthorized").waitFor();
   });
-  await step("a key without a scope: the error appears where the scope is needed", async () => {
+  await step("a key without a scope: the page says so where the scope is needed", async () => {
     await pasteKey(page, few.secret);
-    await see("permission_denied");
+    await see("The key of this page cannot read API keys. It lacks the scope keys:write.");
     await on.link("Payments").click();
     await see("No payments yet");
   });

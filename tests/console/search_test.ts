@@ -234,7 +234,7 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
   await step("the page of a sandbox switches to it and deletes it", async () => {
     const { data: [other] } = await send("GET", `${SANDBOX}/sandboxes?limit=1`);
     await search(other.id);
-    await button("Switch").waitFor();
+    await button(`Switch to ${other.name}`).waitFor();
     await press("Delete…", "Delete sandbox");
     await main.getByText("Ended").first().waitFor();
   });

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { keyOfHash } from "../../packages/sandbox/key_link.ts";
 import { readArguments } from "../../packages/sandbox/command.ts";
 import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
 import { PACKAGE_NAME } from "../../packages/sandbox/package_name.ts";
@@ -201,7 +202,7 @@ Deno.test("payments create passes each option on, and prints a refusal as JSON",
     assert.match(line.stdout, /^pay_\w+ {2}failed bank_return {2}1\.00 EUR\n$/);
   }));
 
-Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
+Deno.test("sandbox new prints the key of an empty sandbox alone; open opens it by another", () =>
   withCommands(async ({ command, clientWith }) => {
     const { code, stdout, stderr } = await command("sandbox", "new", "--expires-in", "60");
     assert.equal(code, 0, stderr);
@@ -211,4 +212,14 @@ Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
     assert.deepEqual((await made.payments.list()).data, []);
     const wrong = await command("sandbox", "new", "--expires-in", "59");
     assert.equal(wrong.code, 2);
+
+    const [id] = stderr.split(",");
+    const link = await command("open", "--print", "--sandbox", id!);
+    assert.equal(link.code, 0, link.stderr);
+    const key = keyOfHash(new URL(link.stdout).hash)!;
+    assert.notEqual(key, stdout.trim());
+    await made.payments.create({ amount: 1, currency: "EUR", outcome: "success" });
+    const seen = clientWith({ apiKey: key });
+    assert.equal((await seen.payments.list()).data.length, 1);
+    assert.equal((await seen.apiKeys.own()).name, "Console");
   }));

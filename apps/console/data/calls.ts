@@ -20,7 +20,7 @@ import { RUNTIME } from "../../../packages/client/runtime.ts";
 import { type ApiRequest, Transport } from "../../../packages/client/transport.ts";
 import { showFlash } from "./flash.ts";
 import { go } from "./route.ts";
-import { endSession, leaveSandbox, session } from "./session.ts";
+import { endSession, forgetKey, leaveSandbox, session } from "./session.ts";
 import type { DescribedCall } from "./snippets.ts";
 import { fetchSparingFaults } from "../../../packages/sandbox/sparing_fetch.ts";
 
@@ -218,7 +218,11 @@ async function run<T>(
     // can be the one that replaces the key: then the read after it decides.
     const is_refused = error instanceof ApiError && error.status === 401;
     if (is_refused && changes === 0 && session.value?.api_key === api_key) {
-      batch(() => leaveSandbox() ? tellItsEnd() : endSession(error));
+      batch(() => {
+        forgetKey();
+        if (leaveSandbox()) tellItsEnd();
+        else endSession(error);
+      });
     }
     throw error;
   }
@@ -232,5 +236,5 @@ function withoutSecrets(exchange: Exchange): Exchange {
 
 function tellItsEnd(): void {
   go(["payments"]);
-  showFlash("The disposable sandbox has ended. This is the sandbox that made it.");
+  showFlash("The disposable sandbox or its key has ended. This is the sandbox that made it.");
 }

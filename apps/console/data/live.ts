@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type Page } from "../../../packages/client/mod.ts";
 import { type Call, perform, readPages, readQuietly, revision } from "./calls.ts";
 import { MAX_PAUSE_MS, moves, PAUSE_MS } from "./changes.ts";
+import { refusalOfCall } from "./permissions.ts";
 
 /** The data of the last successful read, and the error of the last read. */
 export interface Live<T> {
@@ -22,6 +23,7 @@ export interface Live<T> {
 
 /**
  * Repeats a call after changes while the component is shown, and returns its newest response.
+ * A call that the key may not make is not made: the error is `LacksScope` then.
  * @param call the call, or null for none
  * @param options.logged whether the first call is logged, because the user has caused it
  * @param options.every_ms milliseconds between the beginnings of two reads, at least
@@ -32,15 +34,19 @@ export function useLive<T>(
 ): Live<T> {
   const logged_key = useRef<string | null>(null);
   const key = JSON.stringify(call);
-  return usePolled(
+  const refusal = call && refusalOfCall(call);
+  const live = usePolled(
     key,
     options.every_ms ?? PAUSE_MS,
-    call && (() => {
-      const is_requested = options.logged === true && logged_key.current !== key;
-      logged_key.current = key;
-      return is_requested ? perform(call) : readQuietly(call);
-    }),
+    call && !refusal
+      ? () => {
+        const is_requested = options.logged === true && logged_key.current !== key;
+        logged_key.current = key;
+        return is_requested ? perform(call) : readQuietly(call);
+      }
+      : null,
   );
+  return refusal ? { data: null, error: refusal, is_stale: false } : live;
 }
 
 /**
@@ -136,16 +142,20 @@ const NEWEST_PAGES = 5;
  */
 export function useNewest<T>(call: Call<Page<T>>): Newest<T> | null {
   const last = useRef<Newest<T> | null>(null);
-  const { data } = usePolled(JSON.stringify(call), NEWEST_INTERVAL_MS, async (isStopped) => {
-    const items: T[] = [];
-    let pages = 0;
-    let is_cut = false;
-    for await (const page of readPages(call)) {
-      items.push(...page.data);
-      is_cut = page.has_more;
-      if (++pages === NEWEST_PAGES || isStopped()) break;
-    }
-    return { items, is_cut };
-  });
+  const { data } = usePolled(
+    JSON.stringify(call),
+    NEWEST_INTERVAL_MS,
+    refusalOfCall(call) ? null : async (isStopped) => {
+      const items: T[] = [];
+      let pages = 0;
+      let is_cut = false;
+      for await (const page of readPages(call)) {
+        items.push(...page.data);
+        is_cut = page.has_more;
+        if (++pages === NEWEST_PAGES || isStopped()) break;
+      }
+      return { items, is_cut };
+    },
+  );
   return last.current = data ?? last.current;
 }

@@ -5,21 +5,27 @@
  */
 
 import { batch, signal } from "@preact/signals";
-import type { DisposableSandbox } from "../../../packages/client/mod.ts";
+import type { ApiKey, DisposableSandbox } from "../../../packages/client/mod.ts";
+
+/** A key of the page. */
+export interface PageKey {
+  api_key: string;
+  /** Its scopes, which never change. Null: all. */
+  scopes: ApiKey["scopes"];
+}
 
 /** A session. */
-export interface Session {
-  api_key: string;
+export interface Session extends PageKey {
   /** Absolute base URL of the API. */
   base_url: string;
-  /** The disposable sandbox of the key, and the key that made it; absent for another sandbox. */
-  disposable?: { sandbox: DisposableSandbox; parent_key: string };
+  /** The disposable sandbox of the key, and the session before; absent for another sandbox. */
+  disposable?: { sandbox: DisposableSandbox; parent: Session };
 }
 
 /** The session, or null without a key. */
 export const session = signal<Session | null>(null);
-/** The keys of disposable sandboxes that this page has made, by the ids of the sandboxes. */
-export const known_sandboxes = signal<ReadonlyMap<string, string>>(new Map());
+/** The keys that this page has made of disposable sandboxes, by the ids of the sandboxes. */
+export const known_sandboxes = signal<ReadonlyMap<string, PageKey>>(new Map());
 /** Whether the session is kept in the tab, so that a reload continues it. */
 export const is_stored = signal(false);
 /** The error of the API that ended the last session, or null. */
@@ -46,22 +52,22 @@ export function endSession(reason: unknown = null): void {
 }
 
 /** Continues the session in a disposable sandbox. */
-export function switchSandbox(sandbox: DisposableSandbox, test_key: string): void {
-  const { api_key: parent_key, base_url } = session.value!;
+export function switchSandbox(sandbox: DisposableSandbox, key: PageKey): void {
+  const parent = session.value!;
   batch(() => {
-    known_sandboxes.value = new Map(known_sandboxes.value).set(sandbox.id, test_key);
-    session.value = { api_key: test_key, base_url, disposable: { sandbox, parent_key } };
+    known_sandboxes.value = new Map(known_sandboxes.value).set(sandbox.id, key);
+    session.value = { ...key, base_url: parent.base_url, disposable: { sandbox, parent } };
   });
 }
 
 /** Continues the session with a new secret of its key. */
 export function replaceSecret(secret: string): void {
-  const { disposable } = session.value!;
+  const next = { ...session.value!, api_key: secret };
   batch(() => {
-    if (disposable) {
-      known_sandboxes.value = new Map(known_sandboxes.value).set(disposable.sandbox.id, secret);
+    if (next.disposable) {
+      known_sandboxes.value = new Map(known_sandboxes.value).set(next.disposable.sandbox.id, next);
     }
-    session.value = { ...session.value!, api_key: secret };
+    session.value = next;
   });
 }
 
@@ -72,10 +78,17 @@ export function sandboxId(): string {
 
 /** Returns to the sandbox that made the present one. Returns false if none did. */
 export function leaveSandbox(): boolean {
-  const { base_url, disposable } = session.value!;
+  const { disposable } = session.value!;
   if (!disposable) return false;
-  session.value = { api_key: disposable.parent_key, base_url };
+  session.value = disposable.parent;
   return true;
+}
+
+/** Forgets the key of the present sandbox, because it has ended. */
+export function forgetKey(): void {
+  const known = new Map(known_sandboxes.value);
+  known.delete(sandboxId());
+  known_sandboxes.value = known;
 }
 
 /** Returns the key for display: `sk_test_…Ab12`. */

@@ -13,6 +13,7 @@ import {
   is_stored,
   judgeKey,
   known_sandboxes,
+  type PageKey,
   type Session,
   session,
 } from "./session.ts";
@@ -23,7 +24,7 @@ const ITEM = "payments-console-session";
 /** The stored form. */
 interface Stored {
   session: Session;
-  known_sandboxes: [id: string, test_key: string][];
+  known_sandboxes: [id: string, key: PageKey][];
 }
 
 /** Continues the session that the tab has kept, and keeps the later ones. Called once. */
@@ -49,7 +50,8 @@ function readStored(): Stored | null {
     const stored: Stored = JSON.parse(sessionStorage.getItem(ITEM) ?? "null");
     const { session } = stored;
     // Another build of the page on the same origin can belong to another API.
-    return session.base_url === apiBaseUrl() && judgeKey(session.api_key) === "test"
+    return session.base_url === apiBaseUrl() && judgeKey(session.api_key) === "test" &&
+        session.scopes !== undefined
       ? stored
       : null;
   } catch {

@@ -3,6 +3,7 @@
  * payment, and what an endpoint has missed in a period.
  */
 
+import { NewLink } from "../parts/page_parts.tsx";
 import { useState } from "preact/hooks";
 import type {
   EventType,
@@ -16,7 +17,6 @@ import { call } from "../data/calls.ts";
 import { fieldsOf, useDraft } from "../data/draft.ts";
 import { showFlash } from "../data/flash.ts";
 import { useLive } from "../data/live.ts";
-import { href } from "../data/route.ts";
 import { EXAMPLE_TIME, formatTime, TIME_ZONE, timeOf } from "../data/times.ts";
 import { endpointName } from "../data/words.ts";
 import { resultOf } from "../parts/deliveries.tsx";
@@ -52,9 +52,9 @@ export function TriggerDialog(props: TriggerProps) {
           data.length === 0
             ? (
               <Empty title="No endpoints yet">
-                <a class="button" href={href(["webhooks", "new"])} onClick={props.close}>
+                <NewLink section="webhooks" class="button" onClick={props.close}>
                   Add an endpoint
-                </a>
+                </NewLink>
               </Empty>
             )
             : <TriggerForm {...props} endpoints={data} newest_payment={newest.data?.data[0]?.id} />}

@@ -4,8 +4,9 @@
  */
 
 import { useState } from "preact/hooks";
-import type { DisposableSandbox } from "../../../packages/client/mod.ts";
+import type { ApiKeyWithSecret, DisposableSandbox } from "../../../packages/client/mod.ts";
 import { call, perform } from "../data/calls.ts";
+import { ActionButton, useAction } from "../parts/action.tsx";
 import { ConfirmButton } from "../parts/confirm_dialog.tsx";
 import { present } from "./create_body.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -18,7 +19,7 @@ import { useLive } from "../data/live.ts";
 import { Cut, Reading } from "../parts/notice.tsx";
 import { go, href } from "../data/route.ts";
 import { saveText } from "../data/save_file.ts";
-import { known_sandboxes, switchSandbox } from "../data/session.ts";
+import { known_sandboxes, type PageKey, session, switchSandbox } from "../data/session.ts";
 import { Time } from "../parts/text.tsx";
 
 /** Lifetimes of the form, in seconds. */
@@ -28,6 +29,8 @@ const LIFETIMES = [
   ["604800", "7 days"],
 ] as const;
 const FIRST = { name: "", seed: "", lifetime: "3600" };
+/** Seconds until a key ends that the page makes of a sandbox. */
+const KEY_S = 86_400;
 /** Items of the list. */
 const SHOWN = 20;
 
@@ -35,16 +38,12 @@ const SHOWN = 20;
 export function SandboxesDialog({ close }: { close: () => void }) {
   const { draft: { name, seed, lifetime }, field } = useDraft(FIRST);
   const list = useLive(call("sandboxes", "list", { limit: SHOWN }));
-  const open = (sandbox: DisposableSandbox, test_key: string) => {
-    close();
-    openSandbox(sandbox, test_key);
-  };
   return (
     <Dialog title="Disposable sandboxes" close={close}>
       <p>
         A disposable sandbox is a new, empty sandbox of this account with a key of its own. It ends
-        by itself, and the service deletes its data. This page knows the keys of the sandboxes that
-        it has made as long as it knows yours.
+        by itself, and the service deletes its data. To switch to one that a program has made, this
+        page makes a key of it, which ends after 24 hours.
       </p>
       <Reading label="the disposable sandboxes" live={list} rows={1}>
         {(page) => (
@@ -52,7 +51,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
             {page.data.length === 0 && <p class="quiet">No disposable sandboxes yet.</p>}
             <ul class="sandboxes">
               {page.data.map((sandbox) => (
-                <SandboxItem key={sandbox.id} sandbox={sandbox} open={open} close={close} />
+                <SandboxItem key={sandbox.id} sandbox={sandbox} close={close} />
               ))}
             </ul>
             <Cut page={page} />
@@ -66,7 +65,10 @@ export function SandboxesDialog({ close }: { close: () => void }) {
             ...present({ name, seed }),
             expires_in: Number(lifetime),
           }, options)}
-        done={({ test_key, ...sandbox }) => open(sandbox, test_key)}
+        done={({ test_key, ...sandbox }) => {
+          close();
+          openSandbox(sandbox, { api_key: test_key, scopes: null });
+        }}
         before={<button type="button" onClick={close}>Close</button>}
         act="Make and switch"
         acting="Making it…"
@@ -79,14 +81,9 @@ export function SandboxesDialog({ close }: { close: () => void }) {
   );
 }
 
-function SandboxItem({ sandbox, open, close }: {
-  sandbox: DisposableSandbox;
-  open: (sandbox: DisposableSandbox, test_key: string) => void;
-  close: () => void;
-}) {
+function SandboxItem({ sandbox, close }: { sandbox: DisposableSandbox; close: () => void }) {
   const { id, seed, expires_at } = sandbox;
   const name = sandboxName(sandbox);
-  const test_key = known_sandboxes.value.get(id);
   return (
     <li>
       <div>
@@ -98,15 +95,7 @@ function SandboxItem({ sandbox, open, close }: {
           Ends <Time at={expires_at} />
         </p>
       </div>
-      {test_key !== undefined && (
-        <button
-          type="button"
-          aria-label={`Switch to ${name}`}
-          onClick={() => open(sandbox, test_key)}
-        >
-          Switch
-        </button>
-      )}
+      <SwitchButton sandbox={sandbox} close={close} />
       <DeleteSandboxButton sandbox={sandbox} name={`Delete ${name}`} />
     </li>
   );
@@ -118,10 +107,54 @@ export function sandboxName({ name, id }: DisposableSandbox): string {
 }
 
 /** Continues the session in a sandbox. */
-export function openSandbox(sandbox: DisposableSandbox, test_key: string): void {
-  switchSandbox(sandbox, test_key);
+function openSandbox(sandbox: DisposableSandbox, key: PageKey): void {
+  switchSandbox(sandbox, key);
   go(["payments"]);
-  showFlash(`This is the disposable sandbox ${sandboxName(sandbox)}.`);
+  showFlash(tellOf(sandbox));
+}
+
+function tellOf(sandbox: DisposableSandbox): string {
+  return `This is the disposable sandbox ${sandboxName(sandbox)}.`;
+}
+
+/**
+ * The button that continues the session in a sandbox, with the key that the page has, or with a new
+ * one that has the scopes of the session.
+ */
+export function SwitchButton(
+  { sandbox, close }: { sandbox: DisposableSandbox; close?: () => void },
+) {
+  const action = useAction();
+  const known = known_sandboxes.value.get(sandbox.id);
+  const label = `Switch to ${sandboxName(sandbox)}`;
+  const open = (key: PageKey) => {
+    close?.();
+    openSandbox(sandbox, key);
+  };
+  if (known) {
+    return <button type="button" aria-label={label} onClick={() => open(known)}>Switch</button>;
+  }
+  const { scopes } = session.value!;
+  return (
+    <>
+      <ActionButton
+        of={action}
+        label={label}
+        build={(options) => ({
+          ...call("sandboxes", "createKey", sandbox.id, {
+            name: "Console",
+            expires_in: KEY_S,
+            ...(scopes && { scopes: [...scopes] }),
+          }, options),
+          take: ({ secret: api_key, scopes }: ApiKeyWithSecret) => open({ api_key, scopes }),
+        })}
+        done={tellOf(sandbox)}
+      >
+        Switch
+      </ActionButton>
+      {action.notice}
+    </>
+  );
 }
 
 /** The button that deletes a sandbox, after a confirmation. */

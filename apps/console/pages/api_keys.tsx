@@ -33,7 +33,7 @@ export function ApiKeyPage({ id }: { id: string }) {
 /** The button that makes a key. */
 export function MakeKeyButton() {
   return (
-    <DialogButton text="Make a key…" class="primary">
+    <DialogButton text="Make a key…" needs="apiKeys.create" class="primary">
       {(close) => <NewKeyDialog done={tellOf("made")} close={close} />}
     </DialogButton>
   );
@@ -102,7 +102,12 @@ function Scopes({ of: scopes }: { of: ApiKey["scopes"] }) {
 function KeyButtons({ of: key }: { of: ApiKey }) {
   return (
     <div class="record-buttons">
-      <DialogButton text="Rotate…" class="small" label={`Rotate ${key.name}…`}>
+      <DialogButton
+        text="Rotate…"
+        needs="apiKeys.rotate"
+        class="small"
+        label={`Rotate ${key.name}…`}
+      >
         {(close) => <RotateKeyDialog of={key} done={tellOf("rotated")} close={close} />}
       </DialogButton>
       <ConfirmButton

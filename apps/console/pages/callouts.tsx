@@ -11,6 +11,7 @@ import { Card } from "../parts/page_parts.tsx";
 import { DepositCallout } from "./deposit_callout.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { useLive } from "../data/live.ts";
+import { may } from "../data/permissions.ts";
 import type { Build } from "../data/retry_key.ts";
 import { Money, Time } from "../parts/text.tsx";
 
@@ -44,7 +45,8 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
   return (
     <Card class="callout" title="3-D Secure is waiting">
       <p>
-        The payer’s bank asks the payer to authenticate. In the sandbox you decide for the payer.
+        The payer’s bank asks the payer to authenticate.
+        {may("sandbox.authenticate") && " In the sandbox you decide for the payer."}
       </p>
       <div class="actions">
         <ActionButton of={action} class="primary" build={authenticate("success")} done={done}>
@@ -75,7 +77,7 @@ function CaptureCallout({ payment }: { payment: Payment }) {
         {capture_before && <Time at={capture_before} />}. Otherwise the service cancels the payment.
       </p>
       <div class="actions">
-        <DialogButton text="Capture…" class="primary">
+        <DialogButton text="Capture…" needs="payments.capture" class="primary">
           {(close) => <CaptureDialog payment={payment} close={close} />}
         </DialogButton>
       </div>
@@ -94,7 +96,8 @@ function DisputeCallout({ payment }: { payment: Payment }) {
       <p>
         The payer’s bank has taken back{" "}
         <Money amount_minor={payment.amount_disputed} currency={payment.currency} />. If you win the
-        dispute, the money comes back. In the sandbox you decide the dispute, here or by evidence.
+        dispute, the money comes back.
+        {may("sandbox.advance") && " In the sandbox you decide the dispute, here or by evidence."}
       </p>
       <div class="actions">
         <ActionButton

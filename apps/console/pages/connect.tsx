@@ -8,7 +8,7 @@ import { type Failure, failureOf } from "../data/failure.ts";
 import { FieldFault } from "../parts/fields.tsx";
 import { Logo } from "../parts/page_parts.tsx";
 import { linked_key } from "../data/route.ts";
-import { is_stored, judgeKey, session, session_end } from "../data/session.ts";
+import { is_stored, judgeKey, type PageKey, session, session_end } from "../data/session.ts";
 
 /** Asks for the key, and opens the session if the API accepts it. */
 export function Connect() {
@@ -42,24 +42,21 @@ export function Connect() {
     }
     setAsking(true);
     try {
-      await openClient(api_key, base_url, { maxRetries: 0 }).payments.list({ limit: 1 });
-      open(api_key);
+      const { scopes } = await openClient(api_key, base_url, { maxRetries: 0 }).apiKeys.own();
+      open({ api_key, scopes });
     } catch (error) {
-      const found = failureOf(error);
-      // A key without the scope to read payments is valid too.
-      if (found.code === "permission_denied") open(api_key);
-      else setFailure(found);
+      setFailure(failureOf(error));
     } finally {
       setAsking(false);
     }
   };
 
-  const open = (api_key: string) => {
+  const open = (key: PageKey) => {
     clearLog();
     batch(() => {
       session_end.value = null;
       is_stored.value = keep;
-      session.value = { api_key, base_url };
+      session.value = { ...key, base_url };
     });
   };
 

@@ -16,6 +16,7 @@ import { TextField } from "../parts/fields.tsx";
 import { showFlash } from "../data/flash.ts";
 import { Form } from "../parts/form.tsx";
 import { amountText, plainMinor } from "../data/money.ts";
+import { may } from "../data/permissions.ts";
 import { Fact, Id, Money } from "../parts/text.tsx";
 import { ARRIVING_STATUS } from "../data/words.ts";
 
@@ -58,14 +59,16 @@ export function DepositCallout(
           <p class="quiet">{note}</p>
         </div>
       </div>
-      <SendForm
-        payment={payment}
-        to={at_once ? payment.status : ARRIVING_STATUS}
-        missing={missing}
-        hint={at_once
-          ? "Several transfers add up. The payment completes when the amount has come."
-          : "Several transfers add up. Advance the payment to make them final or undo them."}
-      />
+      {may("sandbox.advance") && (
+        <SendForm
+          payment={payment}
+          to={at_once ? payment.status : ARRIVING_STATUS}
+          missing={missing}
+          hint={at_once
+            ? "Several transfers add up. The payment completes when the amount has come."
+            : "Several transfers add up. Advance the payment to make them final or undo them."}
+        />
+      )}
     </Card>
   );
 }
@@ -105,6 +108,7 @@ function placeOf(action: SendAction, missing: number): Place {
 
 /** The card that simulates a transfer to a payment that is over. */
 export function LateMoney({ payment }: { payment: Payment & Deposit }) {
+  if (!may("sandbox.advance")) return null;
   return (
     <Card title="Late money">
       <SendForm

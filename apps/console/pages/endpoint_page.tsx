@@ -55,11 +55,11 @@ function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Rou
         }
       >
         <div class="title-actions">
-          <DialogButton text="Trigger an event…">
+          <DialogButton text="Trigger an event…" needs="sandbox.trigger">
             {(close) => <TriggerDialog endpoint_id={endpoint.id} close={close} />}
           </DialogButton>
           {is_on && (
-            <DialogButton text="Recover since…">
+            <DialogButton text="Recover since…" needs="webhookEndpoints.recover">
               {(close) => (
                 <RecoverDialog
                   endpoint={endpoint}
@@ -69,7 +69,7 @@ function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Rou
               )}
             </DialogButton>
           )}
-          <DialogButton text="Edit…">
+          <DialogButton text="Edit…" needs="webhookEndpoints.update">
             {(close) => <EditDialog endpoint={endpoint} close={close} />}
           </DialogButton>
           <ActionButton
@@ -80,7 +80,7 @@ function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Rou
           >
             {is_on ? "Disable" : "Enable"}
           </ActionButton>
-          <DialogButton text="Rotate secret…">
+          <DialogButton text="Rotate secret…" needs="webhookEndpoints.rotateSecret">
             {(close) => <RotateDialog endpoint={endpoint} close={close} />}
           </DialogButton>
           <DeleteButton endpoint={endpoint} />

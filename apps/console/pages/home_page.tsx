@@ -3,7 +3,7 @@
 import type { LoggedRequest, WebhookEndpoint } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
-import { Card, Title } from "../parts/page_parts.tsx";
+import { Card, NewLink, Title } from "../parts/page_parts.tsx";
 import { DueCard } from "../parts/due_card.tsx";
 import { PaymentCharts } from "./payment_charts.tsx";
 import { useLive } from "../data/live.ts";
@@ -23,7 +23,7 @@ export function HomePage({ query }: { query: Readonly<Record<string, string>> })
   return (
     <>
       <Title title="Home">
-        <a class="button primary" href={href(["payments", "new"])}>Create payment</a>
+        <NewLink section="payments" class="button primary">Create payment</NewLink>
       </Title>
       <div class="home-page">
         <PaymentCharts span={query["span"]} />

@@ -1,5 +1,6 @@
 /** The list of instruments: the cards and SEPA mandates of a customer, or of all. */
 
+import { NewLink } from "../parts/page_parts.tsx";
 import type { Instrument } from "../../../packages/client/mod.ts";
 import { INSTRUMENT_STATUSES, KEPT_METHOD_KINDS } from "../../../shared/core/vocabulary.ts";
 import { RAILS } from "../../../shared/domain/rails.ts";
@@ -31,7 +32,7 @@ export const INSTRUMENTS: List<Instrument> = {
   empty: () => (
     <>
       <p>A payment by card or SEPA that saves its method for later makes an instrument.</p>
-      <a class="button" href={href(["payments", "new"])}>Create a payment</a>
+      <NewLink section="payments" class="button">Create a payment</NewLink>
     </>
   ),
   show: tableOf("Instruments", [

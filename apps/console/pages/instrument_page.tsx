@@ -4,6 +4,7 @@ import type { Instrument } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
 import { methodText } from "../data/method_text.ts";
+import { may } from "../data/permissions.ts";
 import { href } from "../data/route.ts";
 import { END_WORDS, USAGE_WORDS } from "../data/words.ts";
 import { ChargeDialog } from "../forms/charge_dialog.tsx";
@@ -12,7 +13,7 @@ import { CustomerFacts } from "../parts/customer_facts.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Mention } from "../parts/mention.tsx";
 import { ReadingList } from "../parts/notice.tsx";
-import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { Card, NewLink, resourcePage, Title } from "../parts/page_parts.tsx";
 import { Fact, Id, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { INSTRUMENT_PAYMENTS } from "./money_lists.tsx";
@@ -78,6 +79,7 @@ function InstrumentView({ of: instrument }: { of: Instrument }) {
 /** The actions on an active instrument. */
 function Actions({ instrument }: { instrument: Instrument }) {
   const { id, is_kept, usage } = instrument;
+  const may_charge = is_kept && may("instruments:use");
   return (
     <div class="title-actions">
       <ConfirmButton
@@ -95,13 +97,13 @@ function Actions({ instrument }: { instrument: Instrument }) {
           stays ended.
         </p>
       </ConfirmButton>
-      {is_kept && (
-        <a class="button" href={href(["payments", "new"], { instrument: id })}>
+      {may_charge && (
+        <NewLink section="payments" class="button" query={{ instrument: id }}>
           Charge with the payer…
-        </a>
+        </NewLink>
       )}
-      {is_kept && usage === "off_session" && (
-        <DialogButton text="Charge…" class="primary">
+      {may_charge && usage === "off_session" && (
+        <DialogButton text="Charge…" needs="payments.create" class="primary">
           {(close) => <ChargeDialog instrument={instrument} close={close} />}
         </DialogButton>
       )}

@@ -14,6 +14,7 @@ import {
   REFUND_STATUSES,
   TRANSFER_STATUSES,
 } from "../../../shared/core/vocabulary.ts";
+import { NewLink } from "../parts/page_parts.tsx";
 import { RAILS } from "../../../shared/domain/rails.ts";
 import { ACCOUNT_TEXTS, ACCOUNTS, label } from "../data/words.ts";
 import { call } from "../data/calls.ts";
@@ -138,11 +139,11 @@ export const PAYMENTS: List<Payment> = {
     "amount_refunded amount_disputed method_kind instrument_id off_session customer.id " +
     "customer.email customer.name " +
     "reference description failure_code advice metadata",
-  action: <a class="button primary" href={href(["payments", "new"])}>Create payment</a>,
+  action: <NewLink section="payments" class="button primary">Create payment</NewLink>,
   empty: () => (
     <>
       <p>Create a payment with a test card and watch its status.</p>
-      <a class="button" href={href(["payments", "new"])}>Create the first payment</a>
+      <NewLink section="payments" class="button">Create the first payment</NewLink>
     </>
   ),
   show: tableOf("Payments", PAYMENT_COLUMNS),
@@ -203,11 +204,11 @@ export const TRANSFERS: List<Transfer> = {
   read: (params) => call("transfers", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor destination description " +
     "failure_code payee_check completed_at metadata",
-  action: <a class="button primary" href={href(["transfers", "new"])}>Create transfer</a>,
+  action: <NewLink section="transfers" class="button primary">Create transfer</NewLink>,
   empty: () => (
     <>
       <p>A transfer moves money of the available balance to a bank account or a wallet.</p>
-      <a class="button" href={href(["transfers", "new"])}>Create the first transfer</a>
+      <NewLink section="transfers" class="button">Create the first transfer</NewLink>
     </>
   ),
   show: tableOf("Transfers", TRANSFER_COLUMNS),

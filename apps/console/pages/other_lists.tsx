@@ -20,6 +20,7 @@ import { type Column, timeColumn } from "../parts/list_table.tsx";
 import { endOfPath, statusTone } from "../data/logged_request.ts";
 import { Mention } from "../parts/mention.tsx";
 import { href } from "../data/route.ts";
+import { NewLink } from "../parts/page_parts.tsx";
 import { NewSecret } from "../parts/secret_card.tsx";
 import { Status, Time } from "../parts/text.tsx";
 import { Events } from "../parts/timeline.tsx";
@@ -46,14 +47,14 @@ export const ENDPOINTS: List<WebhookEndpoint> = {
   section: "webhooks",
   page_size: MAX_PAGE,
   read: (params) => call("webhookEndpoints", "list", params),
-  action: <a class="button primary" href={href(["webhooks", "new"])}>Add endpoint</a>,
+  action: <NewLink section="webhooks" class="button primary">Add endpoint</NewLink>,
   empty: () => (
     <>
       <p>
         An endpoint is a URL of yours that gets signed events, or an inbox from which your program
         reads them.
       </p>
-      <a class="button" href={href(["webhooks", "new"])}>Add the first endpoint</a>
+      <NewLink section="webhooks" class="button">Add the first endpoint</NewLink>
     </>
   ),
   show: tableOf("Webhook endpoints", [
@@ -216,13 +217,13 @@ function Path({ text }: { text: string }) {
 export const FAULTS: List<Fault> = {
   section: "faults",
   read: (params) => call("sandbox", "listFaults", params),
-  action: <a class="button primary" href={href(["faults", "new"])}>Declare a fault</a>,
+  action: <NewLink section="faults" class="button primary">Declare a fault</NewLink>,
   empty: () => (
     <>
       <p>
         A fault makes the next matching request, delivery or call to the simulated provider fail.
       </p>
-      <a class="button" href={href(["faults", "new"])}>Declare the first fault</a>
+      <NewLink section="faults" class="button">Declare the first fault</NewLink>
     </>
   ),
   show: (faults) => <FoldedFaults faults={faults} />,

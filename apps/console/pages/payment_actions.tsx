@@ -15,6 +15,7 @@ import { call } from "../data/calls.ts";
 import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
 import { optionsOf } from "../parts/fields.tsx";
 import { amountText } from "../data/money.ts";
+import { may } from "../data/permissions.ts";
 import { Moves } from "../parts/moves.tsx";
 import { advanceText, label } from "../data/words.ts";
 
@@ -24,10 +25,15 @@ export function PaymentActions({ payment }: { payment: Payment }) {
   const close = () => setOpen(null);
   return (
     <div class="title-actions">
-      {isCancellable(payment) && (
-        <button type="button" onClick={() => setOpen("cancel")}>Cancel payment…</button>
+      {isCancellable(payment) && may("payments.cancel") && (
+        <button
+          type="button"
+          onClick={() => setOpen("cancel")}
+        >
+          Cancel payment…
+        </button>
       )}
-      {isRefundable(payment) && refundable(payment) > 0 && (
+      {isRefundable(payment) && refundable(payment) > 0 && may("payments.refund") && (
         <button
           type="button"
           class="primary"

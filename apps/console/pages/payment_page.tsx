@@ -6,7 +6,7 @@ import type { CreatePaymentBody, Payment } from "../../../shared/schema/payment.
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "../data/calls.ts";
 import { CustomerFacts } from "../parts/customer_facts.tsx";
-import { Card, resourcePage } from "../parts/page_parts.tsx";
+import { Card, NewLink, resourcePage } from "../parts/page_parts.tsx";
 import { LateMoney } from "./deposit_callout.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Disputes } from "../parts/disputes.tsx";
@@ -15,7 +15,6 @@ import { Mention } from "../parts/mention.tsx";
 import { MoneyPage } from "./money_page.tsx";
 import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
 import { Refunds } from "../parts/refunds.tsx";
-import { href } from "../data/route.ts";
 import { Fact, Money } from "../parts/text.tsx";
 import { TriggerDialog } from "../forms/delivery_dialogs.tsx";
 import { adviceText } from "../data/words.ts";
@@ -36,9 +35,9 @@ function PaymentView({ of: payment }: { of: Payment }) {
           {payment.off_session && payment.advice === "authenticate" && (
             <>
               {" "}
-              <a href={href(["payments", "new"], { instrument: payment.instrument_id ?? "" })}>
+              <NewLink section="payments" query={{ instrument: payment.instrument_id ?? "" }}>
                 Charge with the payer
-              </a>
+              </NewLink>
             </>
           )}
         </>
@@ -52,7 +51,7 @@ function PaymentView({ of: payment }: { of: Payment }) {
         </>
       }
       trigger={
-        <DialogButton text="Trigger an event…">
+        <DialogButton text="Trigger an event…" needs="sandbox.trigger">
           {(close) => <TriggerDialog payment_id={payment_id} close={close} />}
         </DialogButton>
       }

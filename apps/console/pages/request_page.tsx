@@ -39,7 +39,7 @@ function RequestView({ of: request }: { of: LoggedRequest }) {
       >
         {isWhole(request) && (
           <div class="title-actions">
-            <DialogButton text="Send again…" class="primary">
+            <DialogButton text="Send again…" needs={null} class="primary">
               {(close) => <SendAgainDialog request={request} close={close} />}
             </DialogButton>
           </div>

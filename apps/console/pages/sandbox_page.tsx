@@ -3,10 +3,10 @@
 import type { DisposableSandbox } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
 import { Card, Title } from "../parts/page_parts.tsx";
-import { DeleteSandboxButton, openSandbox, sandboxName } from "../forms/sandboxes_dialog.tsx";
+import { DeleteSandboxButton, sandboxName, SwitchButton } from "../forms/sandboxes_dialog.tsx";
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
-import { known_sandboxes, session } from "../data/session.ts";
+import { session } from "../data/session.ts";
 import { Fact, Id } from "../parts/text.tsx";
 
 /** The page. A disposable sandbox cannot read itself, so the session tells of the present one. */
@@ -33,7 +33,6 @@ export function SandboxPage({ id }: { id: string }) {
 
 function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: boolean }) {
   const { id, seed, created_at, expires_at } = sandbox;
-  const test_key = known_sandboxes.value.get(id);
   const is_over = Date.parse(expires_at) <= Date.now();
   return (
     <>
@@ -49,14 +48,7 @@ function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: 
       >
         {!is_own && !is_over && (
           <div class="title-actions">
-            {test_key !== undefined && (
-              <button
-                type="button"
-                onClick={() => openSandbox(sandbox, test_key)}
-              >
-                Switch
-              </button>
-            )}
+            <SwitchButton sandbox={sandbox} />
             <DeleteSandboxButton sandbox={sandbox} class="danger" />
           </div>
         )}

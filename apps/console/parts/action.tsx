@@ -7,6 +7,7 @@ import { change } from "../data/calls.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
 import { clearFlash, showDecline, showFlash } from "../data/flash.ts";
 import { FailureNotice } from "./notice.tsx";
+import { may, type Need, refusalOfCall } from "../data/permissions.ts";
 import { type Build, retryKey } from "../data/retry_key.ts";
 
 /** The actions of the buttons of a place. */
@@ -49,9 +50,13 @@ export function useAction(): Action {
   return { running, run, notice: failure && <FailureNotice failure={failure} /> };
 }
 
-/** A button that runs an action. `done` is the message after it. */
+/**
+ * A button that runs an action, if the key may make its call. `done` is the message after it.
+ * @param props.needs a scope besides that of the call
+ */
 export function ActionButton(props: {
   of: Action;
+  needs?: Need;
   build: Build<unknown>;
   done: string;
   class?: string;
@@ -59,7 +64,8 @@ export function ActionButton(props: {
   title?: string;
   children: ComponentChildren;
 }) {
-  const { of: { running, run }, build, done } = props;
+  const { of: { running, run }, needs, build, done } = props;
+  if (refusalOfCall(build({})) || (needs && !may(needs))) return null;
   return (
     <button
       type="button"

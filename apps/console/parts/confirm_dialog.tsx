@@ -2,6 +2,7 @@
 
 import { DialogButton } from "./dialog.tsx";
 import { FormDialog, type FormDialogProps } from "./form.tsx";
+import { refusalOfCall } from "../data/permissions.ts";
 
 interface ConfirmProps<T> extends Omit<FormDialogProps<T>, "close"> {
   /** The button that changes nothing: "Keep payment". */
@@ -24,7 +25,7 @@ export function ConfirmDialog<T>({ keep, ...form }: ConfirmProps<T> & { close: (
   );
 }
 
-/** A button with the text `ask` that opens the dialog. */
+/** A button with the text `ask` that opens the dialog, if the key may make the call. */
 export function ConfirmButton<T>(
   { ask, class: classes, name, ...dialog }: ConfirmProps<T> & {
     ask: string;
@@ -33,8 +34,9 @@ export function ConfirmButton<T>(
     name?: string;
   },
 ) {
+  if (refusalOfCall(dialog.build({}))) return null;
   return (
-    <DialogButton text={ask} class={classes} label={name}>
+    <DialogButton text={ask} needs={null} class={classes} label={name}>
       {(close) => <ConfirmDialog {...dialog} close={close} />}
     </DialogButton>
   );

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { may, type Need } from "../data/permissions.ts";
 
 /** The dialog is open while it is rendered. It keeps the focus inside; Escape closes it. */
 export function Dialog(props: {
@@ -39,14 +40,19 @@ export function Dialog(props: {
   );
 }
 
-/** A button that opens a dialog. */
+/**
+ * A button that opens a dialog, if the key may do what the dialog does. `needs` is null if it sends
+ * nothing, or if the caller has checked that.
+ */
 export function DialogButton(props: {
   text: ComponentChildren;
+  needs: Need | null;
   class?: string | undefined;
   label?: string | undefined;
   children: (close: () => void) => ComponentChildren;
 }) {
   const [open, setOpen] = useState(false);
+  if (props.needs !== null && !may(props.needs)) return null;
   return (
     <>
       <button

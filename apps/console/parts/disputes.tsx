@@ -12,6 +12,7 @@ import { TextAreaField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "../data/live.ts";
 import { amountText } from "../data/money.ts";
+import { may } from "../data/permissions.ts";
 import { ReadingList } from "./notice.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";
 import { label } from "../data/words.ts";
@@ -52,7 +53,9 @@ function DisputeItem({ dispute }: { dispute: Dispute }) {
           Without evidence the dispute is lost at <Time at={evidence_due_by} />.
         </p>
       )}
-      {status === "needs_response" && <EvidenceForm key={id} dispute={dispute} />}
+      {status === "needs_response" && may("disputes.submitEvidence") && (
+        <EvidenceForm key={id} dispute={dispute} />
+      )}
       {(status === "needs_response" || status === "under_review") && <Accept dispute={dispute} />}
     </li>
   );

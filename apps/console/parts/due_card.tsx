@@ -10,6 +10,7 @@ import { Card } from "./page_parts.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { listOfDue, textOfDue } from "../data/due.ts";
 import { useLive } from "../data/live.ts";
+import { may } from "../data/permissions.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
@@ -62,7 +63,7 @@ function DueItem({ item: { kind, count, first_at, first_id }, is_cut, is_later, 
         {count === 1
           ? <Mention id={first_id} />
           : <a href={listOfDue(kind)}>{countText(count)}{is_cut && " or more"} of them</a>}
-        {is_later && (
+        {is_later && may("sandbox.setClock") && (
           <button
             type="button"
             class="small"

@@ -11,11 +11,12 @@ import { type Failure, failureOf } from "../data/failure.ts";
 import { FormFailure } from "./fields.tsx";
 import { addRetry, showFlash } from "../data/flash.ts";
 import { FIRST_CHOICE, IdempotencyFields, ownKey, send } from "./idempotency.tsx";
-import { FailureNotice } from "./notice.tsx";
+import { Empty, FailureNotice } from "./notice.tsx";
 import { Title } from "./page_parts.tsx";
 import { type Build, retryKey } from "../data/retry_key.ts";
+import { mayCreate } from "../data/permissions.ts";
 import { hrefOfList } from "../data/route.ts";
-import { createName } from "../data/titles.ts";
+import { createName, wordsOf } from "../data/titles.ts";
 
 /** The parts of a form. */
 interface FormProps<T> {
@@ -130,6 +131,14 @@ export function FormPage<T>(
   props: FormProps<T> & { section: string; preview?: ComponentChildren },
 ) {
   const { section, preview, ...form } = props;
+  if (!mayCreate(section)) {
+    return (
+      <>
+        <Title crumb={section} title={createName(section)} />
+        <Empty title={`The key of this page cannot make a ${wordsOf(section).one}`} />
+      </>
+    );
+  }
   return (
     <>
       <Title crumb={section} title={createName(section)} />

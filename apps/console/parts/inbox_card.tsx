@@ -52,6 +52,7 @@ function AcknowledgeButton(props: { endpoint_id: string; page: InboxPage; action
   return (
     <ActionButton
       of={action}
+      needs="webhooks:write"
       title="They become delivered, and the receiver does not get them any more"
       build={() => call("webhookEndpoints", "inbox", endpoint_id, { after, limit: 1 })}
       done={count === 1 ? "1 delivery acknowledged." : `${count} deliveries acknowledged.`}

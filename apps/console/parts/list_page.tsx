@@ -9,6 +9,7 @@ import { type Filter, Filters, readFilters } from "./filters.tsx";
 import { type Column, ListTable, type RowAttributes } from "./list_table.tsx";
 import { useLive } from "../data/live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
+import { LacksScope } from "../data/permissions.ts";
 import { Crumb, Title } from "./page_parts.tsx";
 import { href } from "../data/route.ts";
 import { sectionName, wordsOf } from "../data/titles.ts";
@@ -74,6 +75,7 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
     read && read({ limit, include: "total", ...(starting_after && { starting_after }) }),
     { logged: true },
   );
+  const is_readable = !(live.error instanceof LacksScope);
   const failure = unsent ?? (live.error === null ? null : failureOf(live.error));
   const is_refused = concerns(failure, filters.map(({ name }) => name));
   const is_filtered = Object.keys(values).some((name) => !(name in all));
@@ -83,13 +85,17 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
       <Title title={list.title?.(query) ?? sectionName(section)}>
         {csv === undefined ? list.action : (
           <div class="title-actions">
-            <ExportButton noun={noun} read={is_refused ? null : read} columns={csv} />
+            <ExportButton
+              noun={noun}
+              read={is_refused || !is_readable ? null : read}
+              columns={csv}
+            />
             {list.action}
           </div>
         )}
       </Title>
-      {list.about?.(query)}
-      {filters.length > 0 && (
+      {is_readable && list.about?.(query)}
+      {filters.length > 0 && is_readable && (
         <Filters
           label={`Filter ${noun}`}
           steps={[section]}

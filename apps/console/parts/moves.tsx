@@ -5,6 +5,7 @@ import { type Action, ActionButton, useAction } from "./action.tsx";
 import { Card } from "./page_parts.tsx";
 import { InlineSelect, type Option } from "./fields.tsx";
 import type { Build } from "../data/retry_key.ts";
+import { refusalOfCall } from "../data/permissions.ts";
 import { label } from "../data/words.ts";
 
 /** A status that can follow. */
@@ -18,9 +19,13 @@ interface Move {
   choice?: { label: string; options: readonly Option[] };
 }
 
-/** The buttons, or the text `none` if no status can follow. */
+/**
+ * The buttons, or the text `none` if no status can follow. Renders nothing if the key may not make
+ * the moves.
+ */
 export function Moves({ moves, none }: { moves: readonly Move[]; none: string }) {
   const action = useAction();
+  if (moves[0] && refusalOfCall(moves[0].build("")({}))) return null;
   return (
     <Card title="Advance">
       {moves.length === 0 ? <p class="quiet">{none}</p> : (

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Page, Payment, Transfer } from "../../../packages/client/mod.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
+import { LacksScope } from "../data/permissions.ts";
 
 /** A failure. It can get the focus, and screen readers read it at once. */
 export function FailureNotice(props: {
@@ -133,6 +134,13 @@ export function Reading<T>(props: {
 }
 
 function ReadingFailure({ label, error }: { label: string; error: unknown }) {
+  if (error instanceof LacksScope) {
+    return (
+      <p class="quiet">
+        The key of this page cannot read {label}. It lacks the scope <code>{error.scope}</code>.
+      </p>
+    );
+  }
   const failure = failureOf(error);
   const is_repeated = failure.kind === "undecided";
   return (

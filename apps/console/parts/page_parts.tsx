@@ -4,7 +4,8 @@ import type { ComponentChildren, FunctionComponent } from "preact";
 import { useId } from "preact/hooks";
 import type { Call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
-import { hrefOfList, type Route } from "../data/route.ts";
+import { mayCreate } from "../data/permissions.ts";
+import { href, hrefOfList, type Route } from "../data/route.ts";
 import { itemName, sectionName, wordsOf } from "../data/titles.ts";
 import { Reading } from "./notice.tsx";
 
@@ -73,6 +74,18 @@ export function resourcePage<T>(
       </>
     );
   };
+}
+
+/** A link to the page that makes an item of a section. Renders nothing if the key may not do that. */
+export function NewLink(props: {
+  section: string;
+  query?: Record<string, string>;
+  class?: string;
+  onClick?: () => void;
+  children: ComponentChildren;
+}) {
+  const { section, query, ...link } = props;
+  return mayCreate(section) ? <a {...link} href={href([section, "new"], query)} /> : null;
 }
 
 /** A card. `actions` stand beside its heading. */

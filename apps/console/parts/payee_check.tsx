@@ -5,6 +5,7 @@ import { type CheckToApprove, needsApproval } from "../../../shared/domain/payme
 import { ActionButton, useAction } from "./action.tsx";
 import { call } from "../data/calls.ts";
 import { Card } from "./page_parts.tsx";
+import { may } from "../data/permissions.ts";
 import type { Build } from "../data/retry_key.ts";
 import { PAYEE_CHECK_WORDS, payeeCheckLabel } from "../data/words.ts";
 
@@ -27,8 +28,8 @@ export function PayeeNote({ of }: { of: Payout }) {
   const check = checkToApprove(of);
   return check && (
     <p>
-      {PAYEE_CHECK_WORDS[check]}{" "}
-      The money leaves when an operator approves it. In the sandbox you decide for the operator.
+      {PAYEE_CHECK_WORDS[check]} The money leaves when an operator approves it.
+      {may("sandbox.advanceTransfer") && " In the sandbox you decide for the operator."}
     </p>
   );
 }

@@ -3,8 +3,20 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { keyLink } from "../key_link.ts";
-import { type Command, EXIT, JSON_OPTION, refuseArguments, SERVICE_OPTIONS } from "../command.ts";
-import { findService, isTestKey } from "../service_access.ts";
+import {
+  type Command,
+  EXIT,
+  JSON_OPTION,
+  refuseArguments,
+  SERVICE_OPTIONS,
+  type Surroundings,
+  textOf,
+  type Values,
+} from "../command.ts";
+import { findService, isTestKey, openClient } from "../service_access.ts";
+
+/** Seconds until the key of another sandbox ends. */
+const KEY_S = 86_400;
 
 /** The programs that open an address in the browser of the user. */
 const OPENERS: Readonly<Record<string, string[]>> = {
@@ -18,13 +30,17 @@ export const OPEN: Command = {
   summary: "Open the console of the local start in the browser, with its test key",
   options: {
     print: { type: "boolean", help: "print the address and open nothing" },
+    sandbox: { type: "string", value: "ID", help: "one that yours has made, by a key for a day" },
     ...JSON_OPTION,
     ...SERVICE_OPTIONS,
   },
-  examples: ["open", "open --print"],
+  examples: ["open", "open --print", "open --sandbox env_1m83h6y3aej38rn63qdprkcbc0"],
   async run(values, args, surroundings) {
     refuseArguments(args);
-    const { base_url, key } = findService(values, surroundings);
+    const service = findService(values, surroundings);
+    const { base_url } = service;
+    const sandbox = textOf(values, "sandbox");
+    const key = sandbox === undefined ? service.key : await keyOf(sandbox, values, surroundings);
     // The console takes test keys only, so a live key must not get into the history of the browser.
     const url = isTestKey(key) ? keyLink(base_url, key) : new URL("/console/", base_url).href;
     surroundings.print(values["json"] ? `${JSON.stringify({ url })}\n` : `${url}\n`);
@@ -37,6 +53,12 @@ export const OPEN: Command = {
     return EXIT.success;
   },
 };
+
+/** Makes a key of a disposable sandbox that the sandbox of the service has made. */
+async function keyOf(id: string, values: Values, surroundings: Surroundings): Promise<string> {
+  const { sandboxes } = openClient(values, surroundings);
+  return (await sandboxes.createKey(id, { name: "Console", expires_in: KEY_S })).secret;
+}
 
 /** Starts a program and does not wait for its end. Returns false if it cannot be started. */
 function launch(program: string, args: string[]): Promise<boolean> {
