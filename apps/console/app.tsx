@@ -9,11 +9,14 @@ import { call_log, clearLog } from "./data/calls.ts";
 import { CallPanel } from "./parts/call_panel.tsx";
 import { ChallengePage } from "./pages/challenge_page.tsx";
 import { ClockButton } from "./parts/clock.tsx";
+import { CommandKey } from "./parts/command_dialog.tsx";
+import { ComparePage } from "./pages/compare_page.tsx";
 import { Connect } from "./pages/connect.tsx";
 import { CreatePage } from "./pages/create_page.tsx";
 import { CreateTransferPage } from "./pages/create_transfer_page.tsx";
 import { DialogButton } from "./parts/dialog.tsx";
 import { NewEndpointPage } from "./forms/endpoint_form.tsx";
+import { drafts } from "./data/draft.ts";
 import { EndpointPage } from "./pages/endpoint_page.tsx";
 import { DeliveryPage, DisputePage, EntryPage, RefundPage } from "./pages/owner_page.tsx";
 import { EventPage } from "./pages/event_page.tsx";
@@ -37,6 +40,7 @@ import { ReferenceLink } from "./parts/reference.tsx";
 import { RequestPage } from "./pages/request_page.tsx";
 import { ResetDialog } from "./forms/reset_dialog.tsx";
 import { forgetLists, go, href, place, type Route, route } from "./data/route.ts";
+import { restoreScroll } from "./data/scroll.ts";
 import { SandboxPage } from "./pages/sandbox_page.tsx";
 import { SandboxesDialog, TranscriptButton } from "./forms/sandboxes_dialog.tsx";
 import { SearchField } from "./parts/search_field.tsx";
@@ -84,7 +88,6 @@ function Frame() {
   const main = useRef<HTMLElement>(null);
   const sections = useRef<HTMLElement>(null);
   const { api_key, scopes, disposable } = session.value!;
-  const is_first = useRef(true);
 
   // This effect must run before the next one, which focuses the first heading.
   useLayoutEffect(() => keepFocus(frame.current!), []);
@@ -95,11 +98,12 @@ function Frame() {
   // A layout effect runs before the browser paints. Later, it could undo a Tab of the user.
   useLayoutEffect(() => {
     // Screen readers and the keyboard continue at the heading of the new page.
-    main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: is_first.current });
-    if (!is_first.current) scrollTo(0, 0);
-    is_first.current = false;
+    main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    scrollTo(0, 0);
     clearFlashOfOtherPage();
   }, [here, cursor]);
+  // A page that the user comes back to continues where it was left.
+  useLayoutEffect(restoreScroll, [route.value]);
 
   const title = `${pageName(route.value)} · ${disposable?.sandbox.name ?? "Sandbox"}`;
   useLayoutEffect(() => {
@@ -108,6 +112,7 @@ function Frame() {
 
   const leave = () => {
     clearLog();
+    drafts.clear();
     endSession();
   };
   const back = () => {
@@ -192,6 +197,7 @@ function Frame() {
         <Page route={route.value} />
       </main>
       <CallPanel />
+      <CommandKey />
     </div>
   );
 }
@@ -252,6 +258,7 @@ function Page({ route: { steps, query } }: { route: Route }) {
   if (section === "home") return <HomePage query={query} />;
   if (section === "search") return <SearchPage text={query["q"] ?? ""} />;
   if (section === "balance") return <BalancePage />;
+  if (section === "compare") return <ComparePage query={query} />;
   const list = LISTS.find((list) => list.section === section);
   if (id === undefined && list) return <ListPage key={section} list={list} query={query} />;
   const NewPage = NEW_PAGES[section];

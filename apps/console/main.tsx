@@ -5,9 +5,13 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { watchChanges } from "./data/changes.ts";
+import { shareWithNewTabs } from "./data/new_tab.ts";
+import { keepScroll } from "./data/scroll.ts";
 import { shareKey, storeSessions } from "./data/stored_session.ts";
 
 storeSessions();
 shareKey();
+shareWithNewTabs();
+keepScroll();
 watchChanges();
 render(<App />, document.querySelector("#console")!);

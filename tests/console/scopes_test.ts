@@ -16,7 +16,7 @@ const CUSTOMER = { id: "user-1906", email: "grace@example.com" };
 const READING = SCOPES.filter((scope) => scope.endsWith(":read"));
 
 /** Buttons of a page that send nothing but reads. */
-const READS = /^(Copy|Export CSV|Clear|Forget|API calls|Show|Hide)/;
+const READS = /^(Copy|Export CSV|Clear|Save filter|Forget|API calls|Show|Hide)/;
 
 /** Makes resources that wait for all kinds of actions. Returns the pages. */
 async function fillSandbox({ make, send }: ConsoleCase): Promise<string[]> {

@@ -111,7 +111,11 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
   await view("payments-filter-refused", "payments?currency=EURO", page.locator("#currency-error"));
   await view("payments-no-match", "payments?status=processing", "No payment matches");
   const found = "payments?customer=grace@example.com&created_after=2026-01-01T00:00:00Z";
-  await view("payments-filters", found, "Two chairs");
+  await view("payments-filters", found, "Two chairs", "Save filter");
+  const compared = `compare?payment_id=${completed}`;
+  await view("compare-choose", compared, table("Payments to choose from"));
+  await view("compare", `${compared}&other_id=${failed}`, table("Differences"));
+  await dialogView("command", () => page.keyboard.press("Control+k"), "Go to a page or an action");
   for (const method of ["card", "token", "IBAN", "Wallet", "instrument", "outcome"]) {
     const name = new RegExp(`${method}$`);
     const create = button("Create payment");

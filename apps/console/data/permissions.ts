@@ -46,6 +46,11 @@ export function refusalOfCall({ resource, method }: DescribedCall): LacksScope |
   return name in CALL_SCOPES ? refusalOf(name as CallName) : null;
 }
 
+/** Returns the sections of which the key may make an item. */
+export function creatableSections(): string[] {
+  return Object.keys(CREATES).filter(mayCreate);
+}
+
 /** Whether the key may make an item of a section. */
 export function mayCreate(section: string): boolean {
   return may(CREATES[section]!);

@@ -61,10 +61,10 @@ export function forgetLists(): void {
   shown_lists.clear();
 }
 
-/** Opens a route. With `replace` the back button skips the present one. */
+/** Opens a route as a step of the history. With `replace` the back button skips the present one. */
 export function go(steps: readonly string[], query?: Record<string, string>, replace = false) {
   const target = href(steps, query);
-  if (replace) history.replaceState(null, "", target);
+  if (replace || target === location.hash) history.replaceState(null, "", target);
   else history.pushState(null, "", target);
   route.value = parseRoute(target);
 }

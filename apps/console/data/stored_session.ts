@@ -1,7 +1,7 @@
 /**
  * Keeps the session in the session storage of the tab, if the user wants it, so that a reload does
- * not ask for the key again. The browser deletes the storage with the tab. Other tabs and other
- * origins cannot read it. The key is removed when the session ends. The reference of the same local
+ * not ask for the key again. The browser deletes the storage with the tab. Other origins cannot read
+ * it, and of other tabs only one that this page opens gets a copy. The key is removed when the session ends. The reference of the same local
  * start gets the key from page to page (security §2, browser).
  */
 
@@ -21,7 +21,7 @@ import {
 /** The name of the item in the storage. */
 const ITEM = "payments-console-session";
 
-/** The stored form. */
+/** The form in which the session is stored, and given to another tab. */
 interface Stored {
   session: Session;
   known_sandboxes: [id: string, key: PageKey][];
@@ -32,37 +32,51 @@ export function storeSessions(): void {
   const stored = readStored();
   if (stored !== null) {
     batch(() => {
-      session.value = stored.session;
-      known_sandboxes.value = new Map(stored.known_sandboxes);
+      continueSession(stored);
       is_stored.value = true;
     });
   }
-  effect(() => write(is_stored.value ? session.value : null));
+  effect(() => write(is_stored.value ? presentSession() : null));
   // A link with a key ends the session before, so that its key opens the sandbox.
   effect(() => {
     if (linked_key.value !== null && session.peek() !== null) endSession();
   });
 }
 
+/** Returns the session as it can be continued elsewhere; null: there is none. */
+export function presentSession(): Stored | null {
+  const present = session.value;
+  return present && { session: present, known_sandboxes: [...known_sandboxes.value] };
+}
+
+/** Continues a session that was stored, or that another tab has given. */
+export function continueSession(stored: Stored): void {
+  batch(() => {
+    session.value = stored.session;
+    known_sandboxes.value = new Map(stored.known_sandboxes);
+  });
+}
+
+/** Whether this page can continue a session. */
+export function isUsable(stored: Stored | null): stored is Stored {
+  // Another build of the page on the same origin can belong to another API.
+  return stored?.session.base_url === apiBaseUrl() &&
+    judgeKey(stored.session.api_key) === "test" && stored.session.scopes !== undefined;
+}
+
 /** Returns the stored session, or null if there is none for this API. */
 function readStored(): Stored | null {
   try {
-    const stored: Stored = JSON.parse(sessionStorage.getItem(ITEM) ?? "null");
-    const { session } = stored;
-    // Another build of the page on the same origin can belong to another API.
-    return session.base_url === apiBaseUrl() && judgeKey(session.api_key) === "test" &&
-        session.scopes !== undefined
-      ? stored
-      : null;
+    const stored: Stored | null = JSON.parse(sessionStorage.getItem(ITEM) ?? "null");
+    return isUsable(stored) ? stored : null;
   } catch {
     return null;
   }
 }
 
-function write(session: Session | null): void {
+function write(stored: Stored | null): void {
   try {
-    if (session === null) return sessionStorage.removeItem(ITEM);
-    const stored: Stored = { session, known_sandboxes: [...known_sandboxes.value] };
+    if (stored === null) return sessionStorage.removeItem(ITEM);
     sessionStorage.setItem(ITEM, JSON.stringify(stored));
   } catch {
     // A browser can forbid the storage. Then a reload asks for the key again.

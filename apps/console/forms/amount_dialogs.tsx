@@ -22,11 +22,13 @@ interface AmountDialog {
 /** The dialog that captures an authorized payment, the whole amount or less. */
 export function CaptureDialog({ payment, close }: AmountDialog) {
   const { id, amount_minor, currency } = payment;
-  const { draft, field } = useDraft({ amount: plainMinor(amount_minor, currency) });
+  const first = { amount: plainMinor(amount_minor, currency) };
+  const { draft, field, kept } = useDraft(first, `capture ${id}`);
   return (
     <FormDialog
       title="Capture"
       close={close}
+      kept={kept}
       build={(options) => call("payments", "capture", id, inputOf(draft, currency), options)}
       done={({ amount_captured }) => `${amountText(amount_captured, currency)} captured.`}
       act="Capture"
@@ -46,12 +48,12 @@ export function CaptureDialog({ payment, close }: AmountDialog) {
 export function RefundDialog({ payment, close }: AmountDialog) {
   const { id, currency, amount_refunding } = payment;
   const rest = refundable(payment);
-  const { draft, change, field } = useDraft({
+  const { draft, change, field, kept } = useDraft({
     amount: plainMinor(rest, currency),
     reason: "",
     address: "",
     metadata: [] as MetadataRows,
-  });
+  }, `refund ${id}`);
 
   const build = (options: RequestOptions) => {
     const { reason } = draft;
@@ -71,6 +73,7 @@ export function RefundDialog({ payment, close }: AmountDialog) {
     <FormDialog
       title="Refund"
       close={close}
+      kept={kept}
       build={build}
       done={({ amount_minor, status }) => {
         const refunded = amountText(amount_minor, currency);

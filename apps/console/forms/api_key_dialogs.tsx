@@ -32,13 +32,15 @@ export function isOwn({ secrets }: ApiKey): boolean {
 
 /** Makes a key for the same sandbox. */
 export function NewKeyDialog(props: KeyDialogProps) {
-  const { draft: { name, wants, scopes, expires_at }, change, field } = useDraft(FIRST);
+  const { draft, change, field, kept } = useDraft(FIRST, "key");
+  const { name, wants, scopes, expires_at } = draft;
   const clock = useClock();
   const now_ms = clock === null ? Date.now() : Date.parse(clock.now);
   return (
     <FormDialog
       {...props}
       title="Make an API key"
+      kept={kept}
       build={(options) =>
         call("apiKeys", "create", {
           name,

@@ -13,12 +13,14 @@ import { amountOf, present } from "./create_body.ts";
 export function ChargeDialog(
   { instrument: { id, method_kind }, close }: { instrument: Instrument; close: () => void },
 ) {
-  const { draft, field } = useDraft({ amount: "", currency: "EUR", description: "" });
+  const first = { amount: "", currency: "EUR", description: "" };
+  const { draft, field, kept } = useDraft(first, `charge ${id}`);
   const { currency, description } = draft;
   return (
     <FormDialog
       title="Charge"
       close={close}
+      kept={kept}
       build={(options) =>
         call("payments", "create", {
           amount: amountOf(draft),

@@ -72,10 +72,11 @@ function tellSecret(of: string, secret: string): void {
 
 /** The page for a new endpoint. */
 export function NewEndpointPage() {
-  const { draft, change } = useDraft(FIRST);
+  const { draft, change, kept } = useDraft(FIRST, "endpoint");
   return (
     <FormPage
       section="webhooks"
+      kept={kept}
       label="Add an endpoint"
       build={(options) => call("webhookEndpoints", "create", endpointBody(draft), options)}
       done={({ id, secret }) => {
@@ -151,11 +152,12 @@ interface EndpointDialog {
 
 /** Changes the settings of an endpoint. */
 export function EditDialog({ endpoint, close }: EndpointDialog) {
-  const { draft, change } = useDraft(() => draftOf(endpoint));
+  const { draft, change, kept } = useDraft(() => draftOf(endpoint), endpoint.id);
   return (
     <FormDialog
       title="Edit the endpoint"
       close={close}
+      kept={kept}
       build={(options) => {
         const body = {
           // An update without metadata keeps the old one.

@@ -64,11 +64,12 @@ function numberOf(text: string): number {
 
 /** The page for a new fault. */
 export function NewFaultPage() {
-  const { draft, change, field } = useDraft(FIRST);
+  const { draft, change, field, kept } = useDraft(FIRST, "fault");
   const { on, fault, where } = draft;
   return (
     <FormPage
       section="faults"
+      kept={kept}
       build={(options) => call("sandbox", "createFault", faultBody(draft), options)}
       done={() => {
         go(["faults"]);

@@ -36,7 +36,7 @@ const SHOWN = 20;
 
 /** Makes disposable sandboxes, switches to them and deletes them. */
 export function SandboxesDialog({ close }: { close: () => void }) {
-  const { draft: { name, seed, lifetime }, field } = useDraft(FIRST);
+  const { draft: { name, seed, lifetime }, field, kept } = useDraft(FIRST, "sandbox");
   const list = useLive(call("sandboxes", "list", { limit: SHOWN }));
   return (
     <Dialog title="Disposable sandboxes" close={close}>
@@ -60,6 +60,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
       </Reading>
       <Form
         label="Make a disposable sandbox"
+        kept={kept}
         build={(options) =>
           call("sandboxes", "create", {
             ...present({ name, seed }),

@@ -43,10 +43,10 @@ const VARIANTS = ([
 export function CreatePage() {
   // The page of an instrument leads here.
   const { instrument } = route.value.query;
-  const { draft, change, field } = useDraft({
+  const { draft, change, field, kept } = useDraft({
     ...FIRST_DRAFT,
     ...(instrument && { ...{ method: "saved" as const }, instrument, email: "" }),
-  });
+  }, `payment ${instrument ?? ""}`);
   const forced = draft.method === "outcome";
   const path = forced ? "/api-v1-sandbox/payments" : "/api-v1-payments/v1/payments";
 
@@ -68,6 +68,7 @@ export function CreatePage() {
   return (
     <FormPage
       section="payments"
+      kept={kept}
       build={build}
       done={done}
       settle={openDeclined}

@@ -46,7 +46,7 @@ type Draft = typeof FIRST_DRAFT;
 
 /** The page with the form. */
 export function CreateTransferPage() {
-  const { draft, change, field } = useDraft(FIRST_DRAFT);
+  const { draft, change, field, kept } = useDraft(FIRST_DRAFT, "transfer");
   const done = (transfer: Transfer) => {
     go(["transfers", transfer.id]);
     showFlash(`Transfer created: ${label(transfer.status).toLowerCase()}.`);
@@ -54,6 +54,7 @@ export function CreateTransferPage() {
   return (
     <FormPage
       section="transfers"
+      kept={kept}
       build={(options) => call("transfers", "create", transferBody(draft), options)}
       done={done}
       act="Create transfer"

@@ -5,7 +5,7 @@ import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
 import { Deliveries } from "../parts/deliveries.tsx";
-import { Json, type JsonChange, jsonChanges } from "../parts/json.tsx";
+import { ChangeTable, Json, jsonChanges } from "../parts/json.tsx";
 import { useLive } from "../data/live.ts";
 import { Mention } from "../parts/mention.tsx";
 import { Reading } from "../parts/notice.tsx";
@@ -119,55 +119,24 @@ function Changes({ event }: { event: Event }) {
         if (!before) return <p class="quiet">This is the first event of the {nounOf(object)}.</p>;
         const changes = jsonChanges(before.data.object, object)
           .filter(({ path }) => !ALWAYS.has(path));
-        return <ChangeTable before={before} changes={changes} />;
+        return (
+          <>
+            <p class="about">
+              Since <a href={href(["events", before.id])}>{before.type}</a>,{" "}
+              <Time at={before.created_at} />
+            </p>
+            <ChangeTable
+              label="What changed"
+              before="Before"
+              after="After"
+              changes={changes}
+              none="No member changed."
+            />
+          </>
+        );
       }}
     </Reading>
   );
-}
-
-function ChangeTable({ before, changes }: { before: Event; changes: readonly JsonChange[] }) {
-  return (
-    <>
-      <p class="about">
-        Since <a href={href(["events", before.id])}>{before.type}</a>,{" "}
-        <Time at={before.created_at} />
-      </p>
-      {changes.length === 0
-        ? <p class="quiet">No member changed.</p>
-        : (
-          <table class="changes" aria-label="What changed">
-            <thead>
-              <tr>
-                <th scope="col">Member</th>
-                <th scope="col">Before</th>
-                <th scope="col">After</th>
-              </tr>
-            </thead>
-            <tbody>
-              {changes.map(({ path, before, after }) => (
-                <tr key={path}>
-                  <th scope="row">
-                    <code>{path}</code>
-                  </th>
-                  <td>
-                    <Value of={before} />
-                  </td>
-                  <td>
-                    <Value of={after} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-    </>
-  );
-}
-
-function Value({ of }: { of: unknown }) {
-  return of === undefined
-    ? <span class="quiet">absent</span>
-    : <code>{typeof of === "string" ? of : JSON.stringify(of)}</code>;
 }
 
 function nounOf({ object }: Resource): string {

@@ -75,9 +75,9 @@ function ofPayment<T extends Refund | Dispute>(others: readonly Column<T>[]): Co
   ]);
 }
 
-const PAYMENT_COLUMNS = moneyColumns<Payment>(
-  ({ id }) => href(["payments", id]),
-  [
+/** Returns the columns of payments, whose rows lead to a page. */
+export const paymentColumns = (link: (payment: Payment) => string) =>
+  moneyColumns<Payment>(link, [
     { heading: "Method", cell: methodText },
     { heading: "Reference", class: "cut wide-only", cell: ({ reference }) => reference },
     {
@@ -91,8 +91,7 @@ const PAYMENT_COLUMNS = moneyColumns<Payment>(
         </>
       ),
     },
-  ],
-);
+  ]);
 
 /** The payments of an instrument. Their method and their customer are those of the page. */
 export const INSTRUMENT_PAYMENTS = tableOf(
@@ -146,7 +145,7 @@ export const PAYMENTS: List<Payment> = {
       <NewLink section="payments" class="button">Create the first payment</NewLink>
     </>
   ),
-  show: tableOf("Payments", PAYMENT_COLUMNS),
+  show: tableOf("Payments", paymentColumns(({ id }) => href(["payments", id]))),
 };
 
 export const REFUNDS: List<Refund> = {

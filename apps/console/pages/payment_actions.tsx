@@ -17,14 +17,16 @@ import { optionsOf } from "../parts/fields.tsx";
 import { amountText } from "../data/money.ts";
 import { may } from "../data/permissions.ts";
 import { Moves } from "../parts/moves.tsx";
+import { href } from "../data/route.ts";
 import { advanceText, label } from "../data/words.ts";
 
-/** The buttons to refund and to cancel, if the status allows it. */
+/** The link to compare it, and the buttons to refund and to cancel, if the status allows it. */
 export function PaymentActions({ payment }: { payment: Payment }) {
   const [open, setOpen] = useState<"refund" | "cancel" | null>(null);
   const close = () => setOpen(null);
   return (
     <div class="title-actions">
+      <a class="button" href={href(["compare"], { payment_id: payment.id })}>Compare…</a>
       {isCancellable(payment) && may("payments.cancel") && (
         <button
           type="button"

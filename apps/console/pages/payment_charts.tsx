@@ -113,7 +113,7 @@ export function PaymentCharts({ span: chosen = "day" }: { span?: string | undefi
           label="Span of time"
           name="span"
           value={name}
-          set={(span) => go([], { span }, true)}
+          set={(span) => go([], { span })}
           options={Object.entries(SPANS).map(([value, { name }]) => [value as SpanName, name])}
         />
       }

@@ -66,11 +66,12 @@ const SAVE = "save";
 
 /** The form that submits evidence. */
 function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
-  const { draft: { text }, field } = useDraft({ text: evidence?.text ?? "" });
+  const { draft: { text }, field, kept } = useDraft({ text: evidence?.text ?? "" }, id);
   const submit = useRef(true);
   return (
     <Form
       label="Evidence"
+      kept={kept}
       pressed={(name) => {
         submit.current = name !== SAVE;
       }}

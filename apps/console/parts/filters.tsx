@@ -4,7 +4,8 @@ import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { concerns, type Failure, failureOf, FieldError } from "../data/failure.ts";
 import { FieldFault, type Option, optionsOf } from "./fields.tsx";
-import { go } from "../data/route.ts";
+import { go, href } from "../data/route.ts";
+import { SavedFilters } from "./saved_filters.tsx";
 import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "../data/times.ts";
 import { label as wordsOf } from "../data/words.ts";
 
@@ -58,7 +59,7 @@ export function readFilters(
   return { values, failure: failureOf(new FieldError(wrong.name, NOT_A_TIME)) };
 }
 
-/** The fields. A change opens the list with the new filters. */
+/** The fields. A change opens the list with the new filters, as a step of the history. */
 export function Filters(props: {
   /** Accessible name of the form. */
   label: string;
@@ -66,41 +67,61 @@ export function Filters(props: {
   filters: readonly Filter[];
   values: Values;
   failure: Failure | null;
+  /** Whether the user can save them. */
+  can_save?: boolean;
 }) {
-  const { label, steps, filters, values, failure } = props;
+  const { label, steps, filters, values, failure, can_save = false } = props;
   const count = Object.keys(values).length;
+  const name = failure ? "" : filters.flatMap((filter) => nameOf(filter, values)).join(", ");
   const set = ({ name, is_time }: Filter) => (text: string) => {
     const value = text.trim();
-    go(steps, { ...values, [name]: is_time ? parseTime(value) ?? value : value }, true);
+    go(steps, { ...values, [name]: is_time ? parseTime(value) ?? value : value });
   };
   return (
-    <form
-      class="filters"
-      role="search"
-      aria-label={label}
-      onSubmit={(event) => event.preventDefault()}
-    >
-      {filters.map((filter) => (
-        <FilterField
-          key={filter.name}
-          filter={filter}
-          value={values[filter.name] ?? ""}
-          set={set(filter)}
-          failure={concerns(failure, [filter.name]) ? failure : null}
-        />
-      ))}
-      {count > 0 && (
-        <button
-          type="button"
-          class="plain"
-          aria-label={count === 1 ? "Clear filter" : `Clear ${count} filters`}
-          onClick={() => go(steps, {}, true)}
-        >
-          Clear
-        </button>
-      )}
-    </form>
+    <>
+      <form
+        class="filters"
+        role="search"
+        aria-label={label}
+        onSubmit={(event) => event.preventDefault()}
+      >
+        {filters.map((filter) => (
+          <FilterField
+            key={filter.name}
+            filter={filter}
+            value={values[filter.name] ?? ""}
+            set={set(filter)}
+            failure={concerns(failure, [filter.name]) ? failure : null}
+          />
+        ))}
+        {count > 0 && (
+          <button
+            type="button"
+            class="plain"
+            aria-label={count === 1 ? "Clear filter" : `Clear ${count} filters`}
+            onClick={() => go(steps)}
+          >
+            Clear
+          </button>
+        )}
+      </form>
+      {can_save && <SavedFilters list={href(steps)} link={href(steps, values)} name={name} />}
+    </>
   );
+}
+
+/** Returns the text of a filter in the name of a saved one. */
+function nameOf({ name, label, options, is_time }: Filter, values: Values): string[] {
+  const value = values[name];
+  if (value === undefined) return [];
+  if (is_time) return [`${label.toLowerCase()} ${shownTime(value)}`];
+  return [options?.find(([option]) => option === value)?.[1] ?? value];
+}
+
+/** Returns a time as a field shows it: a filter is usually a whole minute, which needs no seconds. */
+function shownTime(value: string): string {
+  const instant = parseTime(value);
+  return instant === null ? value : formatTime(new Date(instant)).replace(/:00$/, "");
 }
 
 /** Shows its draft while the user types, because the list is rendered again with each read. */
@@ -113,11 +134,8 @@ function FilterField(props: {
   const { filter, value, failure } = props;
   const { name, label, options, none = "Any", placeholder = "", is_time } = filter;
   const [draft, setDraft] = useState<string | null>(null);
-  const instant = is_time && value !== "" ? parseTime(value) : null;
-  // A filter is usually a whole minute, which needs no seconds.
-  const shown = instant === null ? value : formatTime(new Date(instant)).replace(/:00$/, "");
   const control = {
-    value: draft ?? shown,
+    value: draft ?? (is_time ? shownTime(value) : value),
     onInput: (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
       setDraft(event.currentTarget.value),
     onChange: (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => {

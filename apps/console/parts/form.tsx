@@ -7,6 +7,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Dialog } from "./dialog.tsx";
+import type { Kept } from "../data/draft.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
 import { FormFailure } from "./fields.tsx";
 import { addRetry, showFlash } from "../data/flash.ts";
@@ -41,6 +42,8 @@ interface FormProps<T> {
   begins_at_act?: boolean;
   /** True: the form itself chooses the idempotency key, so it has no fields for it. */
   chooses_key?: boolean;
+  /** What the tab keeps of the form. It is forgotten when the request has a result. */
+  kept?: Kept;
   children?: ComponentChildren;
 }
 
@@ -68,8 +71,9 @@ export function Form<T>(props: FormProps<T>) {
       const { outcome, told } = await send(props.build, key, choice);
       const found = "error" in outcome ? failureOf(outcome.error) : null;
       settle(found);
+      if ("error" in outcome && !props.settle?.(outcome.error)) setFailure(found);
+      else props.kept?.forget();
       if (!("error" in outcome)) props.done(outcome.value);
-      else if (!props.settle?.(outcome.error)) setFailure(found);
       if (told !== null) addRetry(key, told);
     } catch (error) {
       // The form cannot become a request.
@@ -84,6 +88,7 @@ export function Form<T>(props: FormProps<T>) {
     <form ref={form} class="form" aria-label={label} noValidate onSubmit={submit}>
       <FormFailure.Provider value={failure}>
         {failure && <FailureNotice failure={failure} retries />}
+        {props.kept?.is_restored && <Restored kept={props.kept} />}
         {props.children}
         {!props.chooses_key && <IdempotencyFields choice={choice} set={setChoice} />}
       </FormFailure.Provider>
@@ -103,6 +108,16 @@ export function Form<T>(props: FormProps<T>) {
   );
 }
 
+/** Says that the form has values of an earlier visit, and begins anew. */
+function Restored({ kept }: { kept: Kept }) {
+  return (
+    <p class="quiet">
+      You typed this before. The page does not keep a card number and a CVC.
+      <button type="button" class="plain" onClick={kept.restart}>Start again</button>
+    </p>
+  );
+}
+
 /** A form in a dialog. */
 export interface FormDialogProps<T> extends Omit<FormProps<T>, "done"> {
   title: string;
@@ -113,6 +128,10 @@ export interface FormDialogProps<T> extends Omit<FormProps<T>, "done"> {
 
 /** A form in a dialog, with a button that closes it. */
 export function FormDialog<T>({ title, done, close, ...form }: FormDialogProps<T>) {
+  const cancel = () => {
+    form.kept?.forget();
+    close();
+  };
   const end = (response: T) => {
     const said = typeof done === "string" ? done : done(response);
     if (said === null) return;
@@ -121,7 +140,7 @@ export function FormDialog<T>({ title, done, close, ...form }: FormDialogProps<T
   };
   return (
     <Dialog title={title} close={close}>
-      <Form after={<button type="button" onClick={close}>Cancel</button>} {...form} done={end} />
+      <Form after={<button type="button" onClick={cancel}>Cancel</button>} {...form} done={end} />
     </Dialog>
   );
 }
@@ -143,7 +162,12 @@ export function FormPage<T>(
     <>
       <Title crumb={section} title={createName(section)} />
       <div class={preview ? "beside" : "narrow"}>
-        <Form after={<a class="button" href={hrefOfList(section)}>Cancel</a>} {...form} />
+        <Form
+          after={
+            <a class="button" href={hrefOfList(section)} onClick={form.kept?.forget}>Cancel</a>
+          }
+          {...form}
+        />
         {preview}
       </div>
     </>

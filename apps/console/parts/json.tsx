@@ -1,5 +1,7 @@
 /** Formatted JSON, and the differences of two JSON values, member by member. */
 
+import type { ComponentChildren } from "preact";
+
 /** Shows a value as JSON with line breaks. See `jsonText` for texts. */
 export function Json(props: { value: unknown; label: string }) {
   return (
@@ -17,6 +19,51 @@ export function jsonText(value: unknown): string {
   } catch {
     return value;
   }
+}
+
+/** A table of differences. `before` and `after` are the headings of the two values. */
+export function ChangeTable(props: {
+  label: string;
+  before: ComponentChildren;
+  after: ComponentChildren;
+  changes: readonly JsonChange[];
+  /** The text without differences. */
+  none: string;
+}) {
+  const { label, changes, none } = props;
+  if (changes.length === 0) return <p class="quiet">{none}</p>;
+  return (
+    <table class="changes" aria-label={label}>
+      <thead>
+        <tr>
+          <th scope="col">Member</th>
+          <th scope="col">{props.before}</th>
+          <th scope="col">{props.after}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {changes.map(({ path, before, after }) => (
+          <tr key={path}>
+            <th scope="row">
+              <code>{path}</code>
+            </th>
+            <td>
+              <Value of={before} />
+            </td>
+            <td>
+              <Value of={after} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Value({ of }: { of: unknown }) {
+  return of === undefined
+    ? <span class="quiet">absent</span>
+    : <code>{typeof of === "string" ? of : JSON.stringify(of)}</code>;
 }
 
 /** A member that two values do not have in common. An absent value is undefined. */

@@ -102,6 +102,7 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
           filters={filters}
           values={values}
           failure={failure}
+          can_save
         />
       )}
       {is_refused

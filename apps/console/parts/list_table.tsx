@@ -39,8 +39,8 @@ export function timeColumn<T extends { created_at: string }>(
 
 /**
  * The table. `busy` means that another page is on its way. A click on a row is a click on its link
- * of the class `row-link`, also with Ctrl or Shift. The link does not cover the row, so that the
- * user can select its text.
+ * of the class `row-link`, also with Ctrl, Shift or the middle button. The link does not cover the
+ * row, so that the user can select its text.
  */
 export function ListTable<T extends { id: string }>(props: {
   label: string;
@@ -64,7 +64,13 @@ export function ListTable<T extends { id: string }>(props: {
         </thead>
         <tbody>
           {items.map((item) => (
-            <tr key={item.id} onClick={openRow} {...row?.(item)}>
+            <tr
+              key={item.id}
+              onClick={openRow}
+              onAuxClick={openRow}
+              onMouseDown={stayInPlace}
+              {...row?.(item)}
+            >
               {columns.map(({ cell, class: classes, is_name }, at) =>
                 is_name
                   ? <th key={at} scope="row" class={classes}>{cell(item)}</th>
@@ -81,5 +87,10 @@ export function ListTable<T extends { id: string }>(props: {
 function openRow(event: TargetedMouseEvent<HTMLTableRowElement>): void {
   const is_own = (event.target as Element).closest("a, button") !== null;
   if (is_own || getSelection()?.isCollapsed === false) return;
-  event.currentTarget.querySelector("a.row-link")?.dispatchEvent(new MouseEvent("click", event));
+  event.currentTarget.querySelector("a.row-link")?.dispatchEvent(new MouseEvent(event.type, event));
+}
+
+/** Keeps the middle button from beginning to scroll the page. */
+function stayInPlace(event: TargetedMouseEvent<HTMLTableRowElement>): void {
+  if (event.button === 1) event.preventDefault();
 }

@@ -43,7 +43,7 @@ export function SearchField() {
         type="search"
         aria-label="Search"
         aria-keyshortcuts="/"
-        title="An id opens its page. Part of a reference, an e-mail address or a description lists the matches. The key / leads here."
+        title="An id opens its page. Part of a reference, an e-mail address or a description lists the matches. The key / leads here, and Ctrl K finds pages and actions."
         placeholder="Id, reference, e-mail…"
         autoComplete="off"
         spellcheck={false}

@@ -5,6 +5,8 @@
 
 import type { Page } from "playwright-core";
 
+/** The item of the session storage with the forms that were left. */
+const DRAFTS = "payments-console-drafts";
 /** The controls that `fill` fills. */
 const CONTROLS = "input[type=text], select, textarea";
 
@@ -94,8 +96,10 @@ export function consolePage(page: Page, url: string) {
     said: (text: string | RegExp = /./) => notices.getByText(text),
     /** Opens a place such as `payments/new`. */
     go,
-    /** Opens a place with nothing of an earlier visit. */
+    /** Opens a place with nothing of an earlier visit, and no form as it was left. */
     async fresh(place: string) {
+      // deno-lint-ignore no-explicit-any
+      await page.evaluate((item) => (globalThis as any).sessionStorage.removeItem(item), DRAFTS);
       await go("balance");
       await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor();
       await go(place);
