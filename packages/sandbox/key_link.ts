@@ -20,7 +20,12 @@ export function referenceKeyLink(base_url: string, key: string): string {
 }
 
 function linkWithKey(base_url: string, page: string, key: string): string {
-  return new URL(`${page}${PREFIX}${encodeURIComponent(key)}`, base_url).href;
+  return new URL(`${page}${hashOfKey(key)}`, base_url).href;
+}
+
+/** Returns the hash that carries a key. */
+export function hashOfKey(key: string): string {
+  return PREFIX + encodeURIComponent(key);
 }
 
 /** Returns the text of the key in the hash of a URL, or null if the hash has none. */

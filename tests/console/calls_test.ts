@@ -17,6 +17,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   wakeDispatcher: "for operators",
   purgeOutlivedData: "for operators",
   getMetrics: "for operators",
+  getOwnApiKey: "the page asks it when it is opened",
   eraseCustomer: "a person is erased by the merchant's own program",
   eraseCustomerByEmail: "a person is erased by the merchant's own program",
 };

@@ -116,6 +116,19 @@ consoleCase("a key that only reads", async (step, place) => {
     await show("payments/new");
     await see("The key of this page cannot make a payment");
   });
+  await step("comes with a link from the page of a sandbox", async () => {
+    const owner = await place.enter(`#/${places.find((at) => at.startsWith("sandboxes/"))}`);
+    await owner.press("Link…", "Make link");
+    const url = await owner.region("Link").locator("code").innerText();
+    const faults = await look(owner.page, "sandbox-link");
+    const reader = await open("", { url });
+    await reader.see("5 of 14 scopes", "No payments yet");
+    assert.equal(await reader.link("Create the first payment").count(), 0);
+    assert.deepEqual([faults, reader.requests.filter((sent) => sent.includes("sk_test_"))], [
+      [],
+      [],
+    ]);
+  });
   await step("that reads payments only sees the rest of a payment as a sentence", async () => {
     await page.goto(await linkOf(["payments:read"]));
     await link("Payments").click();

@@ -29,7 +29,7 @@ export class LacksScope extends Error {
 }
 
 /** Returns why the key may not have this; null: it may. */
-export function refusalOf(need: Need): LacksScope | null {
+function refusalOf(need: Need): LacksScope | null {
   const scope: Scope | null = need in CALL_SCOPES ? CALL_SCOPES[need as CallName] : need as Scope;
   const scopes = session.value?.scopes ?? null;
   return scope === null || scopes === null || scopes.includes(scope) ? null : new LacksScope(scope);

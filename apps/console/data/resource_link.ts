@@ -28,7 +28,7 @@ const NO_RESOURCES: Readonly<Record<string, string>> = {
 const ID = /\b([a-z]{2,4})_[0-9a-z]{26}\b/;
 
 /** Returns the first id in a text, such as a path; null: it has none. */
-export function idIn(text: string): string | null {
+function idIn(text: string): string | null {
   return ID.exec(text)?.[0] ?? null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The dialog of disposable sandboxes: the list, the form that makes one, and the way into one. The
- * run of a seeded one can be saved.
+ * The dialog of disposable sandboxes: the list, the form that makes one, and the ways into one, also
+ * for somebody else. The run of a seeded one can be saved.
  */
 
 import { useState } from "preact/hooks";
@@ -9,18 +9,21 @@ import { call, perform } from "../data/calls.ts";
 import { ActionButton, useAction } from "../parts/action.tsx";
 import { ConfirmButton } from "../parts/confirm_dialog.tsx";
 import { present } from "./create_body.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, DialogButton } from "../parts/dialog.tsx";
 import { useDraft } from "../data/draft.ts";
 import { failureOf } from "../data/failure.ts";
-import { SelectField, TextField } from "../parts/fields.tsx";
+import { Choices, SelectField, TextField } from "../parts/fields.tsx";
 import { showFlash } from "../data/flash.ts";
-import { Form } from "../parts/form.tsx";
+import { Form, FormDialog } from "../parts/form.tsx";
 import { useLive } from "../data/live.ts";
 import { Cut, Reading } from "../parts/notice.tsx";
 import { go, href } from "../data/route.ts";
 import { saveText } from "../data/save_file.ts";
 import { known_sandboxes, type PageKey, session, switchSandbox } from "../data/session.ts";
+import { new_secret } from "../parts/secret_card.tsx";
 import { Time } from "../parts/text.tsx";
+import { hashOfKey } from "../../../packages/sandbox/key_link.ts";
+import { SCOPES } from "../../../shared/core/vocabulary.ts";
 
 /** Lifetimes of the form, in seconds. */
 const LIFETIMES = [
@@ -155,6 +158,51 @@ export function SwitchButton(
       </ActionButton>
       {action.notice}
     </>
+  );
+}
+
+/** The button that makes a link to a sandbox, for somebody else. The page of the sandbox shows it. */
+export function LinkButton({ sandbox }: { sandbox: DisposableSandbox }) {
+  return (
+    <DialogButton text="Link…" needs="sandboxes.createKey">
+      {(close) => <LinkDialog sandbox={sandbox} close={close} />}
+    </DialogButton>
+  );
+}
+
+function LinkDialog({ sandbox: { id }, close }: { sandbox: DisposableSandbox; close: () => void }) {
+  const { draft: { may }, change } = useDraft({ may: "read" as "read" | "all" });
+  const { scopes } = session.value!;
+  return (
+    <FormDialog
+      title="Make a link"
+      close={close}
+      build={(options) =>
+        call("sandboxes", "createKey", id, {
+          name: "Link",
+          expires_in: KEY_S,
+          ...(may === "read"
+            ? { scopes: (scopes ?? SCOPES).filter((scope) => scope.endsWith(":read")) }
+            : scopes && { scopes: [...scopes] }),
+        }, options)}
+      done={({ secret }) => {
+        const link = new URL(hashOfKey(secret), location.href).href;
+        const about = "It opens this sandbox for 24 hours, without another key.";
+        new_secret.value = { of: id, name: "Link", about, secret: link };
+        return "Link made.";
+      }}
+      act="Make link"
+      acting="Making it…"
+    >
+      <p>The link has a key of this sandbox in it. Browsers send that part of a link to nobody.</p>
+      <Choices
+        label="Whoever opens it"
+        name="may"
+        value={may}
+        set={(may) => change({ may })}
+        options={[["read", "only reads"], ["all", "may do what you may"]]}
+      />
+    </FormDialog>
   );
 }
 

@@ -3,7 +3,13 @@
 import type { DisposableSandbox } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
 import { Card, Title } from "../parts/page_parts.tsx";
-import { DeleteSandboxButton, sandboxName, SwitchButton } from "../forms/sandboxes_dialog.tsx";
+import {
+  DeleteSandboxButton,
+  LinkButton,
+  sandboxName,
+  SwitchButton,
+} from "../forms/sandboxes_dialog.tsx";
+import { NewSecret } from "../parts/secret_card.tsx";
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
 import { session } from "../data/session.ts";
@@ -49,10 +55,12 @@ function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: 
         {!is_own && !is_over && (
           <div class="title-actions">
             <SwitchButton sandbox={sandbox} />
+            <LinkButton sandbox={sandbox} />
             <DeleteSandboxButton sandbox={sandbox} class="danger" />
           </div>
         )}
       </Title>
+      <NewSecret of={id} />
       <Card title="Details" class="details">
         <dl class="facts">
           <Fact name="Seed">{seed ?? "None"}</Fact>
