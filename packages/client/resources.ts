@@ -167,7 +167,7 @@ export type PaymentMethod =
       exp_year: number;
     };
   }
-  /** The method of a payment by SEPA or SWIFT. */
+  /** The method of a payment by bank. */
   | {
     /** Rail of the payment. */
     type: "sepa" | "swift";
@@ -300,15 +300,15 @@ export interface Payment {
 
 /**
  * Fields of a new payment. Send at most one of `card`, `iban`, `wallet` and `instrument`. Without
- * any of them and without `outcome` the payment stays `pending`: by SEPA, SWIFT, USDC or USDT the
- * payer then sends the money to the place in `next_action`.
+ * any of them and without `outcome` the payment is `pending`. If the payer then sends the money,
+ * `next_action` has the place.
  */
 export interface PaymentFields {
   /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
   currency: string;
   /**
-   * Kind of the payment method (variant A). By default that of `card`, `iban` or `wallet`; without
-   * any of them `card_payment`.
+   * Kind of the payment method (variant A). By default that of the instrument; without one
+   * `card_payment`.
    */
   capability?: Capability | undefined;
   /** Kind of the payment method (variant B): another name for `capability`. Send one of the two. */
@@ -323,7 +323,7 @@ export interface PaymentFields {
   /** A wallet: an object, or the address as text. */
   wallet?: string | WalletInput | undefined;
   /**
-   * A saved instrument in place of `card`, `iban`, `wallet` and `mandate`. Needs the scope
+   * A saved instrument in place of another one and its `mandate`. Needs the scope
    * `instruments:use`.
    */
   instrument?: string | undefined;
@@ -383,8 +383,8 @@ export interface CreateRefundInput {
 }
 
 /**
- * Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by SEPA
- * or SWIFT goes to the payer's account without it.
+ * Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by bank
+ * goes to the payer's account without it.
  */
 export interface RefundDestinationInput {
   /**
@@ -1099,7 +1099,7 @@ export interface AdvanceInput {
   amount_received?: number | undefined;
   /**
    * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
-   * `MD01`, `MD06`, `MS03` … Only with `failed`, by SEPA or SWIFT. By default `R01`.
+   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
    */
   return_code?: string | undefined;
 }
@@ -1109,7 +1109,7 @@ export interface AdvanceRefundInput {
   to: RefundStatus;
   /**
    * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
-   * `MD01`, `MD06`, `MS03` … Only with `failed`, by SEPA or SWIFT. By default `R01`.
+   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
    */
   return_code?: string | undefined;
 }
@@ -1119,7 +1119,7 @@ export interface AdvanceTransferInput {
   to: TransferStatus;
   /**
    * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
-   * `MD01`, `MD06`, `MS03` … Only with `failed`, by SEPA or SWIFT. By default `R01`.
+   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
    */
   return_code?: string | undefined;
 }
@@ -1817,8 +1817,8 @@ export type PaymentStatus =
 export type CaptureMethod = "automatic" | "manual";
 
 /**
- * Test keys only. `manual` leaves a payment or transfer by SEPA, SWIFT or stablecoin `pending`
- * until an advance moves it, and also the refunds of a payment.
+ * Test keys only. `manual` leaves a transfer, or a payment whose money takes time, `pending` until
+ * an advance moves it, and also the refunds of a payment.
  */
 export type Settlement = "instant" | "manual";
 

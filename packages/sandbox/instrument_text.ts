@@ -8,7 +8,7 @@ export function instrumentText(instrument: Instrument): string {
   const { id, status, ended_reason, method_kind, method, usage, customer } = instrument;
   const shown = method === null
     ? []
-    : method.type === "card"
+    : "card" in method
     ? [`${method.card.brand} …${method.card.last4}`]
     : [`…${method.iban.last4}`];
   return [

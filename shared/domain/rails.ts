@@ -6,7 +6,13 @@
 
 import { BANK_SCHEMES, type BankRail, railOfCurrency } from "../core/bank_schemes.ts";
 import { METHOD_KINDS } from "../core/vocabulary.ts";
-import type { FailureCode, MethodKind, Payment } from "../schema/payment.ts";
+import type {
+  FailureCode,
+  MethodKind,
+  MethodMember,
+  Payment,
+  PaymentMethod,
+} from "../schema/payment.ts";
 import type { Transfer, TransferDestination } from "../schema/transfer.ts";
 
 const HOUR_MS = 3_600_000;
@@ -61,6 +67,11 @@ interface RailRules {
   returns: string | null;
   /** The code of a payment or transfer that fails after the provider has accepted it. */
   fails_with: FailureCode;
+  /**
+   * Where the method of a payment, or the destination of a transfer, shows the provider's id of the
+   * transaction that has moved the money; null: nowhere.
+   */
+  shows_transaction: readonly [part: MethodMember, member: string] | null;
   /** The destination that a refund can name; `payer`: none, it goes back to where it came from. */
   refund_to: "payer" | "account" | "wallet";
   /**
@@ -85,6 +96,7 @@ export const RAILS: Readonly<Record<MethodKind, Rail>> = {
     payer_sends: null,
     returns: null,
     fails_with: "processing_failed",
+    shows_transaction: null,
     refund_to: "payer",
     stays_open: true,
   },
@@ -104,6 +116,7 @@ export const RAILS: Readonly<Record<MethodKind, Rail>> = {
     payer_sends: { to: "address", window_ms: HOUR_MS, settles: "when_final" },
     returns: null,
     fails_with: "onchain_reverted",
+    shows_transaction: ["wallet", "tx_hash"],
     refund_to: "wallet",
     stays_open: false,
   },
@@ -122,6 +135,7 @@ function railOfBanks(bank: BankRail, { collects }: Pick<Rail, "collects">): Rail
     payer_sends: { to: "account", window_ms: 14 * 24 * HOUR_MS, settles: "at_once" },
     returns: "R01",
     fails_with: "bank_return",
+    shows_transaction: null,
     refund_to: "account",
     stays_open: false,
   };
@@ -139,9 +153,13 @@ export function methodKindsOf(connector: LiveConnector): MethodKind[] {
   return METHOD_KINDS.filter((kind) => RAILS[kind].connector === connector);
 }
 
-/** Returns the names of some rails for a message: `SEPA or SWIFT`. */
-export function railNames(holds: (rail: Rail) => boolean): string {
-  return Object.values(RAILS).filter(holds).map(({ name }) => name).join(" or ");
+/** Returns the names of some rails for a message: `SEPA or SWIFT`, or with "and". */
+export function railNames(
+  holds: (rail: Rail) => boolean,
+  type: "conjunction" | "disjunction" = "disjunction",
+): string {
+  const names = Object.values(RAILS).filter(holds).map(({ name }) => name);
+  return new Intl.ListFormat("en-GB", { type }).format(names);
 }
 
 /** Returns the method of an operation about a resource: it chooses the provider. */
@@ -153,6 +171,17 @@ export function methodOf(
   return subject.object === "payment"
     ? subject.method_kind
     : TRANSFER_RAILS[subject.destination.type](subject.currency);
+}
+
+/** Returns a method or destination with the id of its transaction, if its rail shows one. */
+export function withTransaction<Shown extends PaymentMethod | TransferDestination>(
+  shown: Shown,
+  { shows_transaction }: Rail,
+  id: string,
+): Shown {
+  if (shows_transaction === null) return shown;
+  const [part, name] = shows_transaction;
+  return { ...shown, [part]: { ...shown[part as keyof Shown], [name]: id } };
 }
 
 /** Returns the rules of the rail of a payment or transfer. */

@@ -13,6 +13,7 @@ import {
   LEFT_OUT,
 } from "../core/masked_secrets.ts";
 import type { ApiKey } from "../schema/api_key.ts";
+import { SECRET_MEMBERS } from "../schema/personal_data.ts";
 import { memberOf, takesMembersOf } from "../schema/requirement.ts";
 
 /** Headers of a delivery that contain the real time. */
@@ -21,17 +22,8 @@ const TIMED_HEADERS: ReadonlySet<string> = new Set([
   "Webhook-Timestamp",
   "Webhook-Signature",
 ]);
-/** Members of a request whose text is left out. */
-const SECRET_MEMBERS: ReadonlySet<string> = new Set([
-  "card",
-  "number",
-  "iban",
-  "holder_name",
-  "line1",
-  "line2",
-  "city",
-  "postal_code",
-]);
+/** Members of a request whose text is left out. A card can be sent as text by mistake. */
+const LEFT_OUT_MEMBERS: ReadonlySet<string> = new Set(["card", ...SECRET_MEMBERS]);
 /** Parameters of a query that are a person or free text, which an erasure could not find. */
 const TEXT_PARAMETERS: ReadonlySet<string> = new Set(["customer", "email", "search"]);
 /** The names that payment services give to the security code of a card. */
@@ -86,7 +78,7 @@ function shownMember(value: unknown, schema: z.ZodType | undefined, name = ""): 
   if (schema === undefined || SECURITY_CODE.test(name)) return LEFT_OUT;
   // So a person has plain members only, as an erasure finds them.
   if (typeof value === "object" && !takesMembersOf(schema, value)) return LEFT_OUT;
-  if (typeof value !== "object") return SECRET_MEMBERS.has(name) ? LEFT_OUT : maskedText(value);
+  if (typeof value !== "object") return LEFT_OUT_MEMBERS.has(name) ? LEFT_OUT : maskedText(value);
   if (Array.isArray(value)) {
     return value.map((item, at) => shownMember(item, memberOf(schema, at), name));
   }

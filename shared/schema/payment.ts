@@ -87,7 +87,7 @@ export type FailureCode = typeof FAILURE_CODES[number];
 export const ReturnCode = mustBe(
   z.string().regex(/^[A-Z][A-Z0-9]{2,3}$/).describe(
     "The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`, " +
-      "`MD01`, `MD06`, `MS03` … Only with `failed`, by SEPA or SWIFT. By default `R01`",
+      "`MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`",
   ),
   'a return code of a bank, such as "AC04"',
 );
@@ -319,8 +319,15 @@ function wholeMandate(
   }
 }
 
-/** The members that an instrument replaces. */
-const REPLACED = ["card", "iban", "wallet", "mandate", "save"] as const;
+/** The members of a create with an instrument. */
+export const INSTRUMENT_FIELDS = ["card", "iban", "wallet"] as const;
+/** The members that a saved instrument replaces. */
+const REPLACED = [...INSTRUMENT_FIELDS, "mandate", "save"] as const;
+/** The rules of instruments, for people. */
+export const ABOUT_INSTRUMENTS =
+  `Send at most one of ${INSTRUMENT_FIELDS.map((name) => `\`${name}\``).join(", ")} and ` +
+  "`instrument`. Without any of them and without `outcome` the payment is `pending`. If the payer " +
+  "then sends the money, `next_action` has the place";
 
 /** Refuses a member beside the instrument that replaces it, before any fault within the member. */
 function instrumentAlone(
@@ -338,8 +345,8 @@ export const CreatePaymentBody = z.object({
   amount_minor: CreatedAmountMinor.optional(),
   currency: Currency,
   capability: Capability.optional().describe(
-    "Kind of the payment method (variant A). By default that of `card`, `iban` or `wallet`; " +
-      "without any of them `card_payment`",
+    "Kind of the payment method (variant A). By default that of the instrument; without one " +
+      "`card_payment`",
   ),
   method_kind: MethodKind.optional().describe(
     "Kind of the payment method (variant B): another name for `capability`. Send one of the two",
@@ -353,7 +360,7 @@ export const CreatePaymentBody = z.object({
   mandate: MandateInput.optional(),
   wallet: WalletInput.optional(),
   instrument: id("ins_").optional().describe(
-    "A saved instrument in place of `card`, `iban`, `wallet` and `mandate`. Needs the scope " +
+    "A saved instrument in place of another one and its `mandate`. Needs the scope " +
       "`instruments:use`",
   ),
   off_session: z.boolean().optional().describe(
@@ -376,10 +383,8 @@ export const CreatePaymentBody = z.object({
 )
   .superRefine(wholeMandate).superRefine(instrumentAlone, { when: () => true }).describe(
     "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
-      "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. Send " +
-      "at most one of `card`, `iban`, `wallet` and `instrument`. Without any of them and without `outcome` the " +
-      "payment is `pending`. By SEPA, SWIFT, USDC or USDT the payer then sends the money to the " +
-      "place in `next_action`",
+      "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. " +
+      ABOUT_INSTRUMENTS,
   );
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
@@ -409,7 +414,7 @@ export const IbanMethod = z.object({
   due_on: z.iso.date().nullable()
     .describe("The day on which the payment is collected under the mandate; null without one"),
 })
-  .describe("The method of a payment by SEPA or SWIFT");
+  .describe("The method of a payment by bank");
 export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet })
   .describe("The method of a payment by stablecoin");
 
@@ -417,8 +422,15 @@ export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: Sh
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
-// Every kind has a method here.
+// Every kind has a method here, and every instrument of a create has a name above.
 METHOD_KINDS satisfies readonly PaymentMethod["type"][];
+type KeysOf<Method> = Method extends object ? Exclude<keyof Method, "type"> : never;
+/** The members of all methods. */
+export type MethodMember = KeysOf<PaymentMethod>;
+null! as Exclude<
+  MethodMember & keyof CreatePaymentBody,
+  "mandate"
+> satisfies typeof INSTRUMENT_FIELDS[number];
 
 /** The payer authenticates at the bank. */
 export const AuthenticateAction = z.object({
@@ -517,6 +529,15 @@ export const Payment = z.object({
   cancelled_at: Instant.nullable(),
 }).describe("A payment");
 export type Payment = z.infer<typeof Payment>;
+/** The merchant's own texts of a payment. */
+export type PaymentText = Exclude<
+  {
+    [Name in keyof CreatePaymentBody & keyof Payment]: string extends NonNullable<Payment[Name]>
+      ? Name
+      : never;
+  }[keyof CreatePaymentBody & keyof Payment],
+  "currency"
+>;
 
 export const CapturePaymentBody = z.object({
   amount: AmountAlias.optional(),

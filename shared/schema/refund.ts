@@ -50,7 +50,7 @@ const RefundAddress = mustBe(
 const RefundDestinationInput = mustBe(
   z.object({ address: RefundAddress.optional(), ...PAYEE }).describe(
     "Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by " +
-      "SEPA or SWIFT goes to the payer's account without it",
+      "bank goes to the payer's account without it",
   ),
   'an object with "address" or "iban"',
 );

@@ -155,7 +155,7 @@ export const Stablecoin = z.enum(STABLECOINS).describe("Stablecoin that is sent"
 
 /** Settlement of an asynchronous rail: at once, or by an advance. Test keys only. */
 export const Settlement = z.enum(["instant", "manual"]).describe(
-  "Test keys only. `manual` leaves a payment or transfer by SEPA, SWIFT or stablecoin `pending` " +
+  "Test keys only. `manual` leaves a transfer, or a payment whose money takes time, `pending` " +
     "until an advance moves it, and also the refunds of a payment",
 );
 

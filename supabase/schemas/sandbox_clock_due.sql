@@ -15,7 +15,8 @@ create or replace function pay_internal.due_kind(
       case when p_payment_status in ('pending', 'processing') then 'payment_result' end
     when 'abandon' then
       case when p_payment_status in ('pending', 'requires_action', 'processing')
-        then case p_method_kind when 'card' then 'authentication_end' else 'payment_end' end end
+        then case when pay_internal.rail_needs_token(p_method_kind)
+          then 'authentication_end' else 'payment_end' end end
     when 'expire' then case when p_payment_status = 'authorized' then 'authorization_end' end
     when 'dispute_expire' then case when p_has_open_dispute then 'dispute_loss' end
     when 'return' then case when p_payment_status <> 'failed' then 'payment_return' end

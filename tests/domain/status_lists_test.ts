@@ -69,6 +69,16 @@ const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
     open_deposits,
   ],
   ["supabase/schemas/chain_deposits.sql", /p\.status not in (\(.*?\))/s, open_deposits],
+  [
+    "supabase/schemas/sandbox_clock_due.sql",
+    /'authorize' then\s+case .*? in (\(.*?\))/s,
+    open_deposits,
+  ],
+  [
+    "supabase/schemas/sandbox_clock_due.sql",
+    /'abandon' then\s+case .*? in (\(.*?\))/s,
+    open.filter((status) => status !== "authorized"),
+  ],
   // The rest are payments that need no money at the address, and instruments that had a result.
   [
     "supabase/schemas/invariants_providers.sql",

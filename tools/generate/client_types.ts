@@ -164,10 +164,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   }],
   ["Payment", payment.Payment],
   ["PaymentFields", payment.CreatePaymentBody, {
-    doc:
-      "Fields of a new payment. Send at most one of `card`, `iban`, `wallet` and `instrument`. Without any of " +
-      "them and without `outcome` the payment stays `pending`: by SEPA, SWIFT, USDC or USDT the " +
-      "payer then sends the money to the place in `next_action`",
+    doc: `Fields of a new payment. ${payment.ABOUT_INSTRUMENTS}`,
     without: AMOUNTS,
   }],
   ["CapturePaymentInput", payment.CapturePaymentBody],

@@ -1,6 +1,7 @@
 /** The dialog that charges an instrument while the payer is not present. */
 
 import type { Instrument } from "../../../packages/client/mod.ts";
+import { RAILS } from "../../../shared/domain/rails.ts";
 import { call } from "../data/calls.ts";
 import { openCreated, openDeclined } from "../data/created_payment.ts";
 import { useDraft } from "../data/draft.ts";
@@ -35,9 +36,9 @@ export function ChargeDialog(
       acting="Charging…"
     >
       <p>
-        The payer is not present. {method_kind === "card"
-          ? "If the issuer asks for 3-D Secure, the payment is declined."
-          : "The payment is collected under the mandate."}
+        The payer is not present. {RAILS[method_kind].collects
+          ? "The payment is collected under the mandate."
+          : "If the issuer asks for 3-D Secure, the payment is declined."}
       </p>
       <AmountFields field={field} hint={`At most ${currencyDigits(currency)} decimals`} />
       <TextField {...field("description", "Description")} optional />

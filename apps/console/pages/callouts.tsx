@@ -1,5 +1,6 @@
 /** The decision that a payment waits for, with the buttons that make it. */
 
+import type { ComponentType } from "preact";
 import { isChallengeUrl } from "../../../shared/sandbox/challenge_url.ts";
 import { advancesOf, isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
@@ -21,17 +22,24 @@ export function PaymentCallout({ payment }: { payment: Payment }) {
   if (next_action && next_action.type !== "authenticate" && isDeposit(payment)) {
     return <DepositCallout payment={payment} action={next_action} />;
   }
-  switch (payment.status) {
-    case "requires_action":
-      return <AuthenticationCallout payment={payment} />;
-    case "authorized":
-      return <CaptureCallout payment={payment} />;
-    case "chargeback":
-      return <DisputeCallout payment={payment} />;
-    default:
-      return null;
-  }
+  const Callout = CALLOUTS[payment.status];
+  return Callout && <Callout payment={payment} />;
 }
+
+/** The decision of each status. */
+const CALLOUTS: Record<Payment["status"], ComponentType<{ payment: Payment }> | null> = {
+  pending: null,
+  requires_action: AuthenticationCallout,
+  processing: null,
+  authorized: CaptureCallout,
+  completed: null,
+  declined: null,
+  failed: null,
+  cancelled: null,
+  partially_refunded: null,
+  refunded: null,
+  chargeback: DisputeCallout,
+};
 
 /** The buttons that complete 3-D Secure for the payer. */
 function AuthenticationCallout({ payment }: { payment: Payment }) {

@@ -3,9 +3,10 @@
  * preview of the request.
  */
 
-import { Fragment } from "preact";
+import { Fragment, type VNode } from "preact";
 import type { Payment, RequestOptions } from "../../../packages/client/mod.ts";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
+import type { PaymentText } from "../../../shared/schema/payment.ts";
 import { call } from "../data/calls.ts";
 import { openCreated, openDeclined } from "../data/created_payment.ts";
 import { createBody, currencyOf, FIRST_DRAFT, type Method, METHODS } from "../forms/create_body.ts";
@@ -64,6 +65,18 @@ export function CreatePage() {
       ...(method === "saved" && draft.email === FIRST_DRAFT.email && { email: "" }),
     });
   };
+  const texts: Record<PaymentText, VNode> = {
+    description: <TextField {...field("description", "Description")} optional />,
+    reference: <TextField {...field("reference", "Reference")} optional />,
+    return_url: (
+      <TextField
+        {...field("return_url", "Return URL")}
+        inputMode="url"
+        hint="The page of your shop to which the payer comes back, for example after 3-D Secure"
+        optional
+      />
+    ),
+  };
 
   return (
     <FormPage
@@ -115,15 +128,10 @@ export function CreatePage() {
           />
         </div>
         <div class="row">
-          <TextField {...field("description", "Description")} optional />
-          <TextField {...field("reference", "Reference")} optional />
+          {texts.description}
+          {texts.reference}
         </div>
-        <TextField
-          {...field("return_url", "Return URL")}
-          inputMode="url"
-          hint="The page of your shop to which the payer comes back, for example after 3-D Secure"
-          optional
-        />
+        {texts.return_url}
         <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
       </section>
       <section class="group">

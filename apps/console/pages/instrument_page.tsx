@@ -115,7 +115,7 @@ function Details({ instrument }: { instrument: Instrument }) {
   const { method, mandate, is_kept } = instrument;
   return (
     <dl class="facts">
-      {method?.type === "card" && (
+      {method && "card" in method && (
         <Fact name="Expires">{`${method.card.exp_month} / ${method.card.exp_year}`}</Fact>
       )}
       <Fact name="Mandate">{mandate?.id}</Fact>

@@ -16,6 +16,7 @@ import {
 } from "../../../shared/core/vocabulary.ts";
 import { NewLink } from "../parts/page_parts.tsx";
 import { RAILS } from "../../../shared/domain/rails.ts";
+import type { PaymentText } from "../../../shared/schema/payment.ts";
 import { ACCOUNT_TEXTS, ACCOUNTS, label } from "../data/words.ts";
 import { call } from "../data/calls.ts";
 import { choiceOf, CREATED_FILTERS, type Filter } from "../parts/filters.tsx";
@@ -74,6 +75,11 @@ function ofPayment<T extends Refund | Dispute>(others: readonly Column<T>[]): Co
     ...others,
   ]);
 }
+
+/** The texts of payments in a file. */
+const TEXTS = Object.keys(
+  { reference: 1, description: 1 } satisfies Record<Exclude<PaymentText, "return_url">, 1>,
+).join(" ");
 
 /** Returns the columns of payments, whose rows lead to a page. */
 export const paymentColumns = (link: (payment: Payment) => string) =>
@@ -136,8 +142,7 @@ export const PAYMENTS: List<Payment> = {
   read: (params) => call("payments", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor amount_captured " +
     "amount_refunded amount_disputed method_kind instrument_id off_session customer.id " +
-    "customer.email customer.name " +
-    "reference description failure_code advice metadata",
+    `customer.email customer.name ${TEXTS} failure_code advice metadata`,
   action: <NewLink section="payments" class="button primary">Create payment</NewLink>,
   empty: () => (
     <>

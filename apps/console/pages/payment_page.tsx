@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
-import type { CreatePaymentBody, Payment } from "../../../shared/schema/payment.ts";
+import type { CreatePaymentBody, MethodMember, Payment } from "../../../shared/schema/payment.ts";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "../data/calls.ts";
 import { CustomerFacts } from "../parts/customer_facts.tsx";
@@ -83,11 +83,16 @@ function amountsOf(payment: Payment): [name: string, amount_minor: number][] {
   return amounts.flatMap(([name, amount]) => amount ? [[name, amount]] : []);
 }
 
-/** The fields of a create that a payment shows, and those that have no line of their own here. */
-type ShownField = keyof CreatePaymentBody & keyof Payment;
+/**
+ * The fields of a create that a payment shows, and the members of its method. Some have no line of
+ * their own here.
+ */
+type ShownField = keyof CreatePaymentBody & keyof Payment | MethodMember;
 type OtherPlace =
   | ("amount" | "amount_minor" | "currency" | "payer")
-  | ("capability" | "method_kind" | "metadata");
+  | ("capability" | "method_kind" | "metadata")
+  // The title names these (`methodText`).
+  | ("card" | "iban");
 
 function Details({ payment }: { payment: Payment }) {
   const { currency, method, instrument_id, off_session } = payment;
@@ -111,6 +116,21 @@ function Details({ payment }: { payment: Payment }) {
     customer: <CustomerFacts of={payment} />,
     description: <Fact name="Description">{payment.description}</Fact>,
     reference: <Fact name="Reference">{payment.reference}</Fact>,
+    mandate: method && "mandate" in method && method.mandate && (
+      <>
+        <Fact name="Mandate">{method.mandate.id}</Fact>
+        <Fact name="Sequence of the mandate" code={method.mandate.sequence} />
+        <Fact name="Signed">{method.mandate.signed_at}</Fact>
+      </>
+    ),
+    due_on: method && "due_on" in method && <Fact name="Due on">{method.due_on}</Fact>,
+    wallet: method && "wallet" in method && (
+      <>
+        <Fact name="Address">{method.wallet.address}</Fact>
+        <Fact name="Network">{method.wallet.network}</Fact>
+        <Fact name="Transaction">{method.wallet.tx_hash}</Fact>
+      </>
+    ),
   };
   return (
     <>
@@ -120,21 +140,6 @@ function Details({ payment }: { payment: Payment }) {
         </Fact>
       ))}
       {Object.values(lines)}
-      {method && "mandate" in method && method.mandate && (
-        <>
-          <Fact name="Mandate">{method.mandate.id}</Fact>
-          <Fact name="Sequence of the mandate" code={method.mandate.sequence} />
-          <Fact name="Signed">{method.mandate.signed_at}</Fact>
-          <Fact name="Due on">{method.due_on}</Fact>
-        </>
-      )}
-      {method && "wallet" in method && (
-        <>
-          <Fact name="Address">{method.wallet.address}</Fact>
-          <Fact name="Network">{method.wallet.network}</Fact>
-          <Fact name="Transaction">{method.wallet.tx_hash}</Fact>
-        </>
-      )}
       <Fact name="Capability" code={payment.capability} />
       <Fact name="Sequence">{payment.sequence}</Fact>
       <Fact name="Created" at={payment.created_at} />

@@ -19,7 +19,7 @@ import { ibanCountry } from "../../core/iban.ts";
 import { saysAnything, toSepaText } from "../../core/sepa_text.ts";
 import { centralEuropeanDate } from "../../core/target_calendar.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
-import type { Payment } from "../../schema/payment.ts";
+import type { Payment, PaymentText } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import { bankIdentifier } from "./bank_identifier.ts";
 import { type BankSettings, ownBankAccount } from "./bank_settings.ts";
@@ -105,7 +105,8 @@ function isOptOut({ vop }: BankSettings, { kind, batches }: BankFile): boolean {
 }
 
 function collectionOf({ id, amount_minor, currency, subject, details }: WaitingOrder) {
-  const { method, description, reference } = subject as Payment;
+  const payment = subject as Payment;
+  const { method } = payment;
   if (method?.type !== "sepa" || method.mandate === null || method.due_on === null) {
     throw new Error(`${id} has no mandate`);
   }
@@ -115,7 +116,7 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
     id,
     amount_minor,
     currency,
-    remittance: remittanceOf(description ?? reference),
+    remittance: remittanceOf(payerTextOf(payment)),
     payer: { name, iban, bic, address },
     mandate: {
       id: mandate.id,
@@ -126,6 +127,15 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
     due_on: method.due_on,
   };
   return order;
+}
+
+/** Returns the text for the statement of the payer: the first that the payment has. */
+function payerTextOf({ description, reference }: Payment): string | null {
+  const texts = { description, reference } satisfies Record<
+    Exclude<PaymentText, "return_url">,
+    string | null
+  >;
+  return Object.values(texts).find((text) => text !== null) ?? null;
 }
 
 function payoutOf(order: WaitingOrder, settings: BankSettings, execute_on: string): PayoutOrder {

@@ -63,14 +63,14 @@ export function paymentOf(
   }, context);
   recordInstrument(change, body, used, behaviour);
   // By a bank rail that does not collect the payer sends the money.
-  const { bank, collects } = RAILS[instrument.kind];
+  const { bank, collects, needs_token } = RAILS[instrument.kind];
   const details = context.livemode && body.iban && collects && bank
     ? bankDetailsOf(body.iban, "iban.", bank)
     : used?.details ?? null;
   const request = {
     token,
     ...(details?.address && { has_address: true as const }),
-    ...(context.livemode && instrument.kind === "card" && savingOf(change.subject, body)),
+    ...(context.livemode && needs_token && savingOf(change.subject, body)),
     ...(used?.provider && { instrument: placeOf(used.provider) }),
   };
   const begun = beginOperation(change, "authorize", { request, decline_is_error, details });

@@ -59,7 +59,7 @@ export function useInstrument(
   const kind = shown.method_kind;
   checkCurrency(kind, body.currency);
   const { mandate } = shown;
-  const method = shown.method?.type === "sepa"
+  const method = shown.method && "iban" in shown.method
     ? {
       ...shown.method,
       mandate: mandate && { ...mandate, sequence: "recurring" as const },
@@ -143,12 +143,12 @@ export function checkSave(body: CreatePaymentBody, { kind, method, token }: Read
       `"save" needs your own id of the customer: send it as "${person}.id"`,
     );
   }
-  const has_card = kind === "card" && (method !== null || token !== undefined);
-  const collects = kind === "sepa" && method !== null;
-  if (!has_card && !collects) {
+  const { needs_token, collects, is_for_stablecoins } = RAILS[kind];
+  const is_known = method !== null || token !== undefined;
+  if (!is_known || !needs_token && !collects) {
     throw invalidParameter(
       "save",
-      RAILS[kind].is_for_stablecoins
+      is_for_stablecoins
         ? '"save" is for cards and SEPA: a chain cannot pull money. Send the payer a payment link ' +
           "each period"
         : '"save" needs a "card", or an "iban" by SEPA',
@@ -174,7 +174,7 @@ export function checkSave(body: CreatePaymentBody, { kind, method, token }: Read
     const param = body.amount === undefined ? "amount_minor" : "amount";
     throw invalidParameter(param, 'There is nothing to capture: leave "capture" out');
   }
-  if (kind === "card" && return_url === undefined) {
+  if (needs_token && return_url === undefined) {
     throw invalidParameter(
       "return_url",
       'A card is saved with the payer present: send the "return_url" to which the payer comes back',

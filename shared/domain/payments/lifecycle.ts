@@ -4,7 +4,7 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
-import { CHECKS_TO_APPROVE, PAYMENT_STATUSES } from "../../core/vocabulary.ts";
+import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
@@ -81,10 +81,9 @@ const MOVES: Record<PaymentStatus, Partial<Record<PaymentStatus, Mover>>> = {
 };
 
 /** Statuses in which a payment can be cancelled: no money has moved and none is in transit. */
-export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = PAYMENT_STATUSES.filter((status) => {
-  const { cancelled = "only a provider" } = MOVES[status];
-  return cancelled !== "only a provider";
-});
+export const CANCELLABLE_STATUSES = Object.entries(MOVES)
+  .filter(([, { cancelled = "only a provider" }]) => cancelled !== "only a provider")
+  .map(([status]) => status as PaymentStatus);
 
 /** Whether a payment is open: for money that the payer sends, or for a result of the provider. */
 const OPEN_FOR: Record<PaymentStatus, "money" | "money or a result" | null> = {

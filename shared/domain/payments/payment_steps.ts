@@ -10,6 +10,7 @@ import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
+import { railOf, withTransaction } from "../rails.ts";
 import { endMandate, isCollected } from "./collection.ts";
 import {
   AUTHENTICATION_WINDOW_MS,
@@ -85,7 +86,7 @@ export function authorize(change: PaymentChange, capture_before?: string): void 
 /**
  * Completes the payment and captures money in the ledger.
  * @param options.amount_minor less than the amount of the payment releases the rest
- * @param options.tx_hash of a stablecoin payment
+ * @param options.tx_hash the provider's id of the transaction, if it tells one
  * @param options.received_minor a last part that the payer has sent
  */
 export function complete(
@@ -106,8 +107,7 @@ export function complete(
     completed_at: change.at,
     next_action: null,
     capture_before: null,
-    ...(tx_hash && method && "wallet" in method &&
-      { method: { ...method, wallet: { ...method.wallet, tx_hash } } }),
+    ...(tx_hash && method && { method: withTransaction(method, railOf(change.subject), tx_hash) }),
   });
 }
 

@@ -10,8 +10,14 @@ import { formatAmount, isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
-import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
-import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
+import {
+  type Capability,
+  type CardInput,
+  type CreatePaymentBody,
+  INSTRUMENT_FIELDS,
+  type MethodKind,
+  type PaymentMethod,
+} from "../../schema/payment.ts";
 import { amountOf, type NamedTwice } from "../../schema/values.ts";
 import { RAILS } from "../rails.ts";
 import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
@@ -27,29 +33,42 @@ export interface Instrument {
   token?: string;
 }
 
+/** The readers of the instruments of a create. `kind`: that the request names, if any. */
+const READERS: Record<
+  typeof INSTRUMENT_FIELDS[number],
+  (
+    body: CreatePaymentBody,
+    kind: MethodKind | undefined,
+    livemode: boolean,
+    at_ms: number,
+  ) => Instrument
+> = {
+  card: ({ card }, _, livemode, at_ms) => readCard(card!, livemode, at_ms),
+  iban: ({ iban, currency }, kind) => readIban(iban!.iban, kind, currency),
+  wallet: ({ wallet, currency }) => readWallet(wallet!, currency),
+};
+
 /** Reads the instrument of a create. Throws `invalid_parameter` with the field at fault. */
 export function readInstrument(
   body: CreatePaymentBody,
   livemode: boolean,
   at_ms: number,
 ): Instrument {
-  const given = (["card", "iban", "wallet"] as const).filter((name) => body[name] !== undefined);
-  if (given.length > 1) {
-    throw invalidParameter(given[1]!, 'Send only one of "card", "iban" and "wallet"');
+  const [field, other] = INSTRUMENT_FIELDS.filter((name) => body[name] !== undefined);
+  if (other !== undefined) {
+    const names = INSTRUMENT_FIELDS.map((name) => `"${name}"`);
+    throw invalidParameter(other, `Send only one of ${new Intl.ListFormat("en-GB").format(names)}`);
   }
   const requested = requestedKind(body);
-  const instrument = body.card
-    ? readCard(body.card, livemode, at_ms)
-    : body.iban
-    ? readIban(body.iban.iban, requested?.kind, body.currency)
-    : body.wallet
-    ? readWallet(body.wallet, body.currency)
-    : { kind: requested?.kind ?? "card", method: null, behaviour: null };
+  const kind = requested?.kind;
+  const instrument = field === undefined
+    ? { kind: kind ?? "card", method: null, behaviour: null }
+    : READERS[field](body, kind, livemode, at_ms);
   if (requested && requested.kind !== instrument.kind) {
     const { param } = requested;
     throw invalidParameter(
       param,
-      `"${param}" is "${body[param]}", but the payment has "${given[0]}": leave one of them out`,
+      `"${param}" is "${body[param]}", but the payment has "${field}": leave one of them out`,
     );
   }
   checkCurrency(instrument.kind, body.currency);

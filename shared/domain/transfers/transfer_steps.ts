@@ -3,6 +3,7 @@
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import { type Failure, shownFailure } from "../payments/payment_steps.ts";
+import { railOf, withTransaction } from "../rails.ts";
 
 /** Notes the result about the payee. */
 export function noteCheck(change: TransferChange, payee_check: PayeeCheck): void {
@@ -11,7 +12,7 @@ export function noteCheck(change: TransferChange, payee_check: PayeeCheck): void
 
 /**
  * Completes the transfer: the money has left.
- * @param tx_hash of a transfer to a wallet
+ * @param tx_hash the provider's id of the transaction, if it tells one
  */
 export function complete(change: TransferChange, tx_hash?: string): void {
   const { amount_minor, destination } = change.subject;
@@ -19,8 +20,8 @@ export function complete(change: TransferChange, tx_hash?: string): void {
   change.addEvent("transfer.completed", {
     status: "completed",
     completed_at: change.at,
-    ...(destination.type === "wallet" && tx_hash !== undefined && {
-      destination: { ...destination, wallet: { ...destination.wallet, tx_hash } },
+    ...(tx_hash !== undefined && {
+      destination: withTransaction(destination, railOf(change.subject), tx_hash),
     }),
   });
 }

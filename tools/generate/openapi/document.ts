@@ -18,7 +18,7 @@ const INTRODUCTION = new URL("introduction.md", import.meta.url);
 const TEST_VALUES = "{test_values}";
 
 const GROUPS: Record<RouteGroup, string> = {
-  "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
+  "Payments": "Money in: from the create of a payment to its capture or its end.",
   "Refunds": "Money back to the payer: all of a payment or a part of it.",
   "Disputes": "Payments that the payer has charged back. Evidence can bring the money back to you.",
   "Instruments":
