@@ -112,7 +112,7 @@ export interface NewOperationRow extends
   lease_ms: number;
   /** The worker sends the operation after this time; null: the request sends it at once. */
   delay_ms: number | null;
-  /** The end of the delay, RFC 3339. Absent: it begins with the commit, after the request's time. */
+  /** The end of the delay, RFC 3339. Absent: the delay begins with the commit, which is later. */
   due?: string;
   /**
    * The provider's id of the payment, if the provider has responded already, as the simulated one

@@ -485,7 +485,7 @@ function detailsNeeded({ id, status }: { id: string; status: string }): ApiError
 function stillOpen({ id, status }: { id: string; status: string }): ApiError {
   return new ApiError(
     "invalid_state",
-    `Cannot erase the customer: ${id} is ${status}. Wait for its result, or cancel it`,
+    `Cannot erase the customer: ${id} is ${status}. Wait for its result, or end it`,
     { current_status: status, allowed: [] },
   );
 }

@@ -219,7 +219,7 @@ begin
   from unnest(p_callers) caller
   join jsonb_to_recordset(p_operations) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms bigint, traceparent text
+    request jsonb, delay_ms bigint, due timestamptz, traceparent text
   ) on c.n = caller.n
   left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
     on p.n = caller.n
@@ -228,7 +228,7 @@ begin
       else least(v_now + caller.ahead, p.updated_at) end as made_at
   ) m
   cross join lateral (
-    select m.made_at + c.delay_ms * interval '1 ms' as due_at
+    select coalesce(c.due, m.made_at + c.delay_ms * interval '1 ms') as due_at
   ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,

@@ -45,14 +45,6 @@ const fail = (service: TestService, id: string, return_code?: string) =>
   });
 
 serviceCase("a collection has its result on the due date", async (t, service) => {
-  await t.step("when a clock that runs is set to the beginning of it", async () => {
-    const signed_at = new Date().toISOString();
-    const { body: { id, method } } = await collect(service, { mandate: { signed_at } });
-    const body = { to: `${method.due_on}T00:00:00Z` };
-    assert.equal((await service.call("POST", `${SANDBOX}/clock`, { body })).body.mode, "real");
-    assert.equal((await read(service, id)).completed_at, `${method.due_on}T00:00:00.000Z`);
-    await service.call("POST", `${SANDBOX}/reset`);
-  });
   await service.setClock(AT);
   await t.step("it is processing, with its mandate and due date", async () => {
     const { body } = await collect(service, { mandate: MANDATE });

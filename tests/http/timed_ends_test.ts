@@ -1,14 +1,22 @@
 /**
  * Moves that a sandbox makes by itself (contract §2): a late response, the end of a payment whose
  * payer does not authenticate within 24 hours, and the end of an authorization after 7 days, however
- * the payment was authorized.
+ * the payment was authorized. Each comes at the time that the payment shows.
  */
 
 import assert from "node:assert/strict";
+import type { Payment } from "../../shared/schema/payment.ts";
 import { recordOf } from "../support/database/payment_records.ts";
 import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
 import type { TestService } from "../support/service/service.ts";
-import { advance, card, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import {
+  advance,
+  APPROVED,
+  card,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const MADE_AT = Date.parse("2026-06-07T08:09:10.111Z");
 const LATE_MS = 2_000;
@@ -101,4 +109,37 @@ serviceCase("a payment without its payer ends after 24 hours by itself", async (
   ]);
   assert.equal(ledger.size, 0);
   assert.equal((await authenticate(service, id)).body.error.code, "invalid_state");
+});
+
+const MANDATE = { id: "M-1", signed_at: new Date().toISOString(), sequence: "recurring" };
+/** Times that a payment shows: [name; body; where it is; the status then] */
+const SHOWN: [string, Record<string, unknown>, (payment: Payment) => string, string][] = [
+  ["authorization", WAYS[0]![1], ({ capture_before }) => capture_before!, "cancelled"],
+  ["advance", SECURE_LATER, ({ capture_before }) => capture_before!, "cancelled"],
+  [
+    "bank transfer",
+    { method_kind: "sepa" },
+    ({ next_action }) => (next_action as { expires_at: string }).expires_at,
+    "failed",
+  ],
+  [
+    "collection",
+    { ...APPROVED.sepa, mandate: MANDATE },
+    ({ method }) => `${(method as { due_on: string }).due_on}T00:00:00.000Z`,
+    "completed",
+  ],
+];
+
+serviceCase("a clock that runs and is set to the time that a payment shows", async (t, service) => {
+  for (const [name, body, timeOf, status] of SHOWN) {
+    await t.step(`${name}: ${status}`, async () => {
+      const { body: { id } } = await service.pay(body);
+      if (name === "advance") await advance(service, id, "authorized");
+      const to = timeOf(await read(service, id));
+      await service.call("POST", `${SANDBOX}/clock`, { body: { to } });
+      const ended = await read(service, id);
+      assert.deepEqual([ended.status, ended.updated_at], [status, to]);
+      await service.call("POST", `${SANDBOX}/reset`);
+    });
+  }
 });

@@ -246,7 +246,8 @@ export class ChangeBuilder<T extends Subject> {
   /** Records an operation of a provider about the whole resource. */
   addOperation(operation: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;
-    const { traceparent } = this.context;
+    const { at_ms, traceparent } = this.context;
+    const { delay_ms = null } = operation;
     this.#operations.push({
       id: this.context.newId("pc_"),
       subject_id,
@@ -260,6 +261,7 @@ export class ChangeBuilder<T extends Subject> {
       delay_ms: null,
       provider_reference: null,
       ...(traceparent && { traceparent }),
+      ...(delay_ms !== null && { due: formatTime(at_ms + delay_ms) }),
       ...operation,
     });
   }

@@ -129,7 +129,7 @@ export function decideAtOnce(
     const request = { ...operation.request, ...(simulated && { simulated }) };
     const row = rowOf({ ...operation, request });
     const delay_ms = Date.parse(next_attempt_at!) - change.context.at_ms;
-    change.addOperation({ ...row, decline_is_error: false, delay_ms, due: next_attempt_at! });
+    change.addOperation({ ...row, decline_is_error: false, delay_ms });
   } else if (provider_reference) {
     change.addOperation({ ...rowOf(operation), decline_is_error: false, provider_reference });
   }
