@@ -112,7 +112,7 @@ export function Form<T>(props: FormProps<T>) {
 function Restored({ kept }: { kept: Kept }) {
   return (
     <p class="quiet">
-      You typed this before. The page does not keep a card number and a CVC.
+      You typed this before. Card numbers, CVCs and keys are not kept.
       <button type="button" class="plain" onClick={kept.restart}>Start again</button>
     </p>
   );
