@@ -59,6 +59,7 @@ async function fillSandbox({ make, send }: ConsoleCase): Promise<string[]> {
     ...[`instruments/${instrument_id}`, `transfers/${transfer}`, `events/${event.id}`],
     ...[`webhooks/${inbox}`, `webhooks/${url}`, `ledger/${entry.id}`, `keys/${key.id}`],
     ...[`requests/${request.id}`, `sandboxes/${sandbox}`, `faults/${fault}`],
+    `compare?payment_id=${disputed}&other_id=${refunding}`,
   ];
 }
 
@@ -82,7 +83,7 @@ consoleCase("a key that only reads", async (step, place) => {
   const offers = async () => [
     ...(await page.getByRole("button").allInnerTexts()).filter((name) => !READS.test(name)),
     ...await page.locator('main a[href*="/new"]').allInnerTexts(),
-    ...await page.locator("main form:not([aria-label^=Filter])").allInnerTexts(),
+    ...await page.locator("main form:not(.filters)").allInnerTexts(),
   ];
 
   for (const at of places) {
@@ -98,6 +99,11 @@ consoleCase("a key that only reads", async (step, place) => {
       .allInnerTexts();
     for (const name of ["Requests", "Faults", "API keys"]) assert.ok(!names.includes(name), name);
     assert.ok(names.includes("Payments"));
+    await page.keyboard.press("Control+k");
+    const found = (await page.getByRole("dialog").getByRole("listitem").allInnerTexts()).join();
+    assert.match(found, /Transfers/);
+    assert.doesNotMatch(found, /Requests|Create|Declare|Add/);
+    await page.keyboard.press("Escape");
   });
   await step("sees changes of programs", async () => {
     await show("payments");

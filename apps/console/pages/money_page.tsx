@@ -11,6 +11,7 @@ import { Deliveries } from "../parts/deliveries.tsx";
 import { Ledger, type Subject } from "../parts/ledger.tsx";
 import { useLive } from "../data/live.ts";
 import { FailedNotice } from "../parts/notice.tsx";
+import { may } from "../data/permissions.ts";
 import { href } from "../data/route.ts";
 import { Fact, Id, MetadataFacts, Money, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
@@ -70,11 +71,13 @@ export function MoneyPage(props: {
           <Card title="Details" class="details">
             <dl class="facts">
               {props.details}
-              <Fact name="Requests">
-                <a href={href(["requests"], { source: "any", resource_id: of.id })}>
-                  Those of this {of.object}
-                </a>
-              </Fact>
+              {may("sandbox.listRequests") && (
+                <Fact name="Requests">
+                  <a href={href(["requests"], { source: "any", resource_id: of.id })}>
+                    Those of this {of.object}
+                  </a>
+                </Fact>
+              )}
               <MetadataFacts of={of.metadata} />
             </dl>
             <BankDetailsButton of={of} />
