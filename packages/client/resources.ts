@@ -1,6 +1,6 @@
 /**
- * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339 in
- * UTC, and amounts are integers in minor units of their currency.
+ * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339
+ * in UTC, and amounts are integers in minor units of their currency.
  * Written by "deno task generate" from shared/.
  */
 
