@@ -67,7 +67,7 @@ function Value({ of }: { of: unknown }) {
 }
 
 /** A member that two values do not have in common. An absent value is undefined. */
-export interface JsonChange {
+interface JsonChange {
   /** The names from the outside in: `method.card.last4`. */
   path: string;
   before: unknown;
