@@ -1,14 +1,14 @@
--- The demo account of `supabase start`: the sandbox and the live environment that the local start of
--- this project makes as well, and a test key. That start makes a key of its own on each machine; this
--- one is published, so that it needs no file:
+-- The demo account of `supabase start`: the sandbox and the live environment that the local start
+-- of this project makes as well, and a test key. That start makes a key of its own on each machine;
+-- this one is published, so that it needs no file:
 --
 --   sk_test_PublishedKeyForLocalDevelopmentOnly000000003aKpBk
 --
 -- It opens the demo sandbox and nothing else, and the functions refuse it wherever they are served
 -- over https. There is no published live key: `deno task keys create --mode live` makes one.
 --
--- Also where pg_cron finds the functions inside the local stack; supabase/functions/.env.example has
--- the same token. Running it again changes nothing.
+-- Also where pg_cron finds the functions inside the local stack; supabase/functions/.env.example
+-- has the same token. Running it again changes nothing.
 
 do $$
 begin

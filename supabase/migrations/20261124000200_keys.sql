@@ -1,11 +1,11 @@
 -- Purpose: environments (the data space that keys open), API keys, their secrets and their rate
 -- limits.
 --
--- A key may make 2 x rate requests in any two seconds: rate a second, with bursts of twice that. The
--- window slides: the part of the previous two seconds that is still inside counts too. Counting must
--- not make the requests of one key wait for each other, and a row stays locked until its transaction
--- has committed. So each key counts in up to 64 stripes, and a request takes any stripe that nobody
--- holds (supabase/schemas/rate_limits.sql).
+-- A key may make 2 x rate requests in any two seconds: rate a second, with bursts of twice that.
+-- The window slides: the part of the previous two seconds that is still inside counts too. Counting
+-- must not make the requests of one key wait for each other, and a row stays locked until its
+-- transaction has committed. So each key counts in up to 64 stripes, and a request takes any stripe
+-- that nobody holds (supabase/schemas/rate_limits.sql).
 --
 -- 20261124001000_policies.sql turns on row-level security for every table and makes its policies.
 

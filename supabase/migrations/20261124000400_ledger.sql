@@ -1,6 +1,6 @@
--- Purpose: the double-entry ledger. One row is one movement: an amount leaves the debit account's side
--- for the credit account's side. So every movement is balanced by its form, and no check has to add up
--- its two entries. The API shows a movement as two entries (view pay.ledger_entries).
+-- Purpose: the double-entry ledger. One row is one movement: an amount leaves the debit account's
+-- side for the credit account's side. So every movement is balanced by its form, and no check has
+-- to add up its two entries. The API shows a movement as two entries (view pay.ledger_entries).
 -- Movements are append-only: no policy lets anyone update them, and only rows of sandboxes can be
 -- deleted.
 --

@@ -1,5 +1,5 @@
--- Purpose: the breaches of the hourly check of the books, the settings of the operator, the archives
--- of live environments, and the requests that wake the dispatcher.
+-- Purpose: the breaches of the hourly check of the books, the settings of the operator, the
+-- archives of live environments, and the requests that wake the dispatcher.
 --
 -- Each view pay.invariant_* lists what breaks one promise (docs/reliability.md), and is empty while
 -- it holds. A view is one statement and so one snapshot. pg_net only ever calls our own fixed

@@ -267,8 +267,8 @@ begin
   );
 end $$;
 
--- The last step of a request that changes a key: judges the change, writes it if it is permitted, and
--- stores the response. The parameters are those of pay_internal.write_key_change and of
+-- The last step of a request that changes a key: judges the change, writes it if it is permitted,
+-- and stores the response. The parameters are those of pay_internal.write_key_change and of
 -- pay.change_api_key.
 create or replace function pay_internal.respond_key_change(
   p_request text, p_access pay.admission, p_caller pay.api_keys, p_key pay.api_keys, p_action text,

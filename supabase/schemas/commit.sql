@@ -38,8 +38,8 @@
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. p_expects:
 -- [{n, id, sequence, is_erased}]. A change whose resource is at another sequence is stale, and one
--- that was decided with personal data that are erased. If the list has several changes of one resource, the
--- first is committed and the others are stale.
+-- that was decided with personal data that are erased. If the list has several changes of one
+-- resource, the first is committed and the others are stale.
 create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
 returns pay.admission[] language plpgsql volatile as $$
 declare

@@ -80,11 +80,11 @@ returns text language sql immutable as $$
 $$;
 
 -- Lets pay_reader read the environment with a public id: all of it for service_role, and for a
--- signed-in user its instruments and payments, with their refunds and disputes. The policies of the other tables
--- read pay.environments and pay.payments through the policies of these. Two details are for the
--- planner. With coalesce() it does not count the condition on the environment twice, here and in
--- the view. The payment of a refund is a scalar subquery, because exists() can become a hash of all
--- payments.
+-- signed-in user its instruments and payments, with their refunds and disputes. The policies of the
+-- other tables read pay.environments and pay.payments through the policies of these. Two details
+-- are for the planner. With coalesce() it does not count the condition on the environment twice,
+-- here and in the view. The payment of a refund is a scalar subquery, because exists() can become a
+-- hash of all payments.
 create or replace function pay_internal.open_to_reader(p_public_id text)
 returns void language plpgsql volatile as $$
 declare

@@ -67,8 +67,8 @@ returns text language sql stable as $$
   ) t
 $$;
 
--- The instrument of a mandate; null: there is none. To banks the id of a mandate is one in any case.
--- A payment that failed has left the mandate free.
+-- The instrument of a mandate; null: there is none. To banks the id of a mandate is one in any
+-- case. A payment that failed has left the mandate free.
 create or replace function pay_internal.instrument_of_mandate(
   p_environment_id text, p_mandate_id text
 ) returns text language plpgsql stable as $$
@@ -103,9 +103,9 @@ end $$;
 -- saved), kept (it is kept, so its collections are recurring), the reason of its end, iban or
 -- customer (it belongs to another one, also if its save has failed), unreadable (the service has
 -- not the key of its fingerprint), used (it was used before, and the collection must be the first),
--- or idle. A payment by an instrument that has changed is stale. So is the later of two changes of a
--- list that save for one customer or share a mandate, unless both are recurring, from one IBAN and
--- of one customer.
+-- or idle. A payment by an instrument that has changed is stale. So is the later of two changes of
+-- a list that save for one customer or share a mandate, unless both are recurring, from one IBAN
+-- and of one customer.
 -- p_instruments  as in pay_internal.document
 create or replace function pay_internal.check_instruments(
   p_requests jsonb, p_instruments jsonb, p_found pay.admission[]
@@ -382,7 +382,8 @@ returns void language sql volatile as $$
 $$;
 
 -- Ends an instrument that is active, or pending if its bank ends it. One that was idle before has
--- ended so. The worker removes a card at its provider. Returns the number of deliveries of its event.
+-- ended so. The worker removes a card at its provider. Returns the number of deliveries of its
+-- event.
 create or replace function pay_internal.end_instrument(
   p_caller pay_internal.caller, p_id text, p_reason text, p_at timestamptz,
   p_request_id text default null, p_idempotency_key text default null

@@ -3,9 +3,9 @@
 -- Outcomes: those of admission.sql; ok | not_found.
 
 -- A resource of an open environment as JSON text; null if it does not exist. detail is null except
--- for three kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
--- from, the public id of its environment, and its account. Of a dispute it is the provider's id, and
--- of an instrument pay_internal.instrument_detail.
+-- for three kinds. Of a webhook endpoint it is its revision, the values that its secrets are
+-- derived from, the public id of its environment, and its account. Of a dispute it is the
+-- provider's id, and of an instrument pay_internal.instrument_detail.
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
 -- idempotency keys and own_api_key depend on the API key.
 create or replace function pay_internal.read_resource(

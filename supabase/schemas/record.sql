@@ -12,9 +12,10 @@
 --
 -- Concurrency: the order of locks of commit.sql, with two more kinds: the sandbox's own lock,
 -- payments by id, transfers by id, operations by id, provider events by account and reference,
--- instruments, idempotency keys by key, the stripes of totals. Each kind is locked in a statement of its own and
--- read in a later one. So of two transactions that record the same provider event or the same
--- operation, the second one sees the result of the first, and one provider event has one effect.
+-- instruments, idempotency keys by key, the stripes of totals. Each kind is locked in a statement
+-- of its own and read in a later one. So of two transactions that record the same provider event or
+-- the same operation, the second one sees the result of the first, and one provider event has one
+-- effect.
 
 -- Opens the environments of the records. A record of a sandbox that was reset is known, and one of
 -- an environment that has moved to another cell.

@@ -56,8 +56,8 @@ begin
   );
 end $$;
 
--- The position of the caller's sandbox. p_request: the request, as pay_internal.admit takes it, in a
--- list of one. Outcomes: those of admission.sql; ok (body: the position).
+-- The position of the caller's sandbox. p_request: the request, as pay_internal.admit takes it, in
+-- a list of one. Outcomes: those of admission.sql; ok (body: the position).
 create or replace function pay.read_position(p_request text)
 returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,12 +1,12 @@
--- Purpose: the things that the clock of a sandbox brings next (contract §7): of each kind the number
--- and the first time.
+-- Purpose: the things that the clock of a sandbox brings next (contract §7): of each kind the
+-- number and the first time.
 
 -- The most operations, deliveries and mandates that a read looks at, each: those that come first.
 create or replace function pay_internal.due_rows()
 returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
--- The kind of what an operation of a sandbox does when it is due; null: nothing, because the subject
--- has left the status that the operation waits for (pointlessRecord in decide_result.ts).
+-- The kind of what an operation of a sandbox does when it is due; null: nothing, because the
+-- subject has left the status that the operation waits for (pointlessRecord in decide_result.ts).
 create or replace function pay_internal.due_kind(
   p_op text, p_payment_status text, p_method_kind text, p_has_open_dispute boolean
 ) returns text language sql immutable as $$

@@ -1,8 +1,8 @@
 -- Purpose: keys of a disposable sandbox that are made by the sandbox which made it (contract §5).
 
--- Opens a disposable sandbox beside the sandbox of the caller, which has made it. Returns the key of
--- the caller as if it were one of that sandbox: with its environment, and ending when it ends. The
--- environment is null if that sandbox has ended, and everything if the caller's has made none.
+-- Opens a disposable sandbox beside the sandbox of the caller, which has made it. Returns the key
+-- of the caller as if it were one of that sandbox: with its environment, and ending when it ends.
+-- The environment is null if that sandbox has ended, and everything if the caller's has made none.
 -- Concurrency: locks the row and then the sandbox, as pay.end_sandbox does. So an end finds the key
 -- that follows, or this function finds the end.
 create or replace function pay_internal.enter_sandbox(p_access pay.admission, p_id text)
@@ -35,7 +35,8 @@ end $$;
 -- p_secrets  {plain, seeded}: two secrets as in pay.change_api_key. A sandbox with a seed takes the
 --            second
 -- p_refusal  the 409 to return and to store if the sandbox has ended
--- Outcomes: those of admission.sql, and of pay.change_api_key: committed (body) | not_found | wider |
+-- Outcomes: those of admission.sql, and of pay.change_api_key: committed (body) | not_found | wider
+-- |
 --           ended | full.
 create or replace function pay.make_sandbox_key(
   p_request text, p_sandbox_id text, p_key text, p_secrets text, p_refusal text

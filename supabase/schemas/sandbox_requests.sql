@@ -50,8 +50,9 @@ $$;
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored responses
 -- The commit does not wait for the disk: a crash of the server can lose the last entries.
 -- Concurrency: locks idempotency keys in the order in which pay_internal.find_responses deletes
--- them, and waits for erasures. After that it waits for nothing. It locks the environments, so none is retired before the
--- entries are visible to retention, and leaves out the requests of one that is being retired.
+-- them, and waits for erasures. After that it waits for nothing. It locks the environments, so none
+-- is retired before the entries are visible to retention, and leaves out the requests of one that
+-- is being retired.
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
 )

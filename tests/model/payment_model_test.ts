@@ -16,17 +16,20 @@ import {
 import { statusOfSaved } from "../../shared/domain/changes/saved_instrument.ts";
 import { transferAdvances } from "../../shared/domain/payments/lifecycle.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
+import { RAILS } from "../../shared/domain/rails.ts";
 import { decideAdvanceRefund, decideAuthenticate } from "../../shared/sandbox/advance.ts";
-import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
+import { CreatePaymentBody, Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import {
   advanceTo,
   decideCancel,
   decideCapture,
+  decideCreate,
   decideRefund,
   paymentWith,
   requestContext,
+  URLS,
 } from "../support/domain/decided_change.ts";
 import { INSTRUMENTS } from "../support/model/instruments.ts";
 import {
@@ -57,6 +60,20 @@ Deno.test("INSTRUMENTS has every method kind, and only test cards and test token
     if (number !== undefined) assert.ok(numbers.includes(number), name);
     if (token !== undefined) assert.ok(Object.hasOwn(TEST_TOKENS, token), name);
   }
+});
+
+Deno.test("a completed payment shows its transaction, if its rail has one", () => {
+  const shown = Object.entries(INSTRUMENTS).filter(([name, { body, kind, status }]) => {
+    const { shows_transaction: place, only_currency } = RAILS[kind as Payment["method_kind"]];
+    if (place === null || status !== "completed") return false;
+    const currency = only_currency ?? "EUR";
+    const sent = CreatePaymentBody.parse({ amount: 1, currency, ...body });
+    const change = decideCreate(sent, { ...context, urls: URLS, decline_is_error: true });
+    const { method } = JSON.parse(change.payment!.body);
+    assert.match(method[place[0]][place[1]], /./, name);
+    return true;
+  });
+  assert.notEqual(shown.length, 0);
 });
 
 for (const is_to_wallet of [false, true]) {
