@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { formatMinute } from "../../apps/console/data/times.ts";
 import { consoleCase } from "../support/console/console_case.ts";
 
 const DAY = 86_400_000;
@@ -33,7 +34,7 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, mak
     const { now, mode } = await shown();
     assert.equal(mode, "frozen");
     assert.ok(Math.abs(Date.parse(now) - Date.now() - 7 * DAY) < 60_000, now);
-    const text = `${now.slice(0, 16).replace("T", " ")} UTC · frozen`;
+    const text = `${formatMinute(now)} · frozen`;
     await page.locator(".clock", { hasText: text }).waitFor();
   });
   await step("it says before what an advance will do, and Enter confirms", async () => {

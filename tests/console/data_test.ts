@@ -16,7 +16,7 @@ import { createBody, FIRST_DRAFT, type Method } from "../../apps/console/forms/c
 import { formatMinor, parseAmount, plainMinor } from "../../apps/console/data/money.ts";
 import { retryKey } from "../../apps/console/data/retry_key.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../apps/console/data/session.ts";
-import { formatTime, parseTime } from "../../apps/console/data/times.ts";
+import { dayOf, formatDay, formatTime, parseTime } from "../../apps/console/data/times.ts";
 import { eventNote, toneOf } from "../../apps/console/data/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
@@ -181,6 +181,14 @@ for (const [text, expected] of TIMES) {
     assert.equal(parseTime(text), expected);
   });
 }
+
+Deno.test("dayOf() reads the day of every form, also what formatDay() writes", () => {
+  for (const text of ["2026-12-06", "6 Dec 2026", "06.12.2026", "6 Dec 2026, 23:59"]) {
+    assert.equal(dayOf("mandate.signed_at", text), "2026-12-06");
+  }
+  assert.equal(formatDay("2026-12-06"), "6 Dec 2026");
+  assert.throws(() => dayOf("mandate.signed_at", "tomorrow"), /Not a time/);
+});
 
 Deno.test("formatTime() writes what parseTime() reads, in every month", () => {
   for (let month = 0; month < 12; month++) {

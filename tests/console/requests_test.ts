@@ -30,7 +30,7 @@ consoleCase("requests appear, and each leads to its resource", async (step, plac
     await link("Faults").click();
     await link(/Declare/).first().click();
     await press("Declare fault");
-    await see(/[01] of 1/);
+    await see(/[01]\sof\s1/);
     await link("Requests").click();
     await rows.nth(1).waitFor();
     assert.equal(await rows.filter({ hasText: "web page" }).count(), 0);

@@ -15,13 +15,13 @@ const SHOWN = new Intl.DateTimeFormat("en-GB", {
 });
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 /** A clock time after a date: `, 09:05`, ` 09:05:00` or `T09:05`. */
-const CLOCK = "(?:(?:,\\s*|\\s+|T)(\\d{1,2}):(\\d{2})(?::(\\d{2}))?)?";
-/** `23 Nov 2026, 09:05` */
-const IN_WORDS = new RegExp(`^(\\d{1,2})\\s+([a-z]{3})[a-z]*\\s+(\\d{4})${CLOCK}$`, "i");
-/** `2026-11-23 09:05` */
-const IN_DIGITS = new RegExp(`^(\\d{4})-(\\d{2})-(\\d{2})${CLOCK}$`);
-/** `23.11.2026 09:05` */
-const IN_DOTS = new RegExp(`^(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})${CLOCK}$`);
+const CLOCK = "(?:(?:,\\s*|\\s+|T)(?<hour>\\d{1,2}):(?<minute>\\d{2})(?::(?<second>\\d{2}))?)?";
+/** `23 Nov 2026, 09:05`, `2026-11-23 09:05` and `23.11.2026 09:05`. */
+const FORMS = [
+  "(?<day>\\d{1,2})\\s+(?<name>[a-z]{3})[a-z]*\\s+(?<year>\\d{4})",
+  "(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})",
+  "(?<day>\\d{1,2})\\.(?<month>\\d{1,2})\\.(?<year>\\d{4})",
+].map((form) => new RegExp(`^${form}${CLOCK}$`, "i"));
 /** `7 days`, from now on. */
 const FROM_NOW = /^(?:in\s+)?(\d{1,4})\s*(minute|hour|day|week)s?$/i;
 const UNITS_MS: Readonly<Record<string, number>> = {
@@ -41,8 +41,18 @@ export const NOT_A_TIME = `Not a time: write it like ${EXAMPLE_TIME}`;
 export const TIME_ZONE: string = SHOWN.resolvedOptions().timeZone;
 
 /** Returns a time as the console shows it. */
-export function formatTime(date: Date): string {
-  return SHOWN.format(date);
+export function formatTime(at: Date | string | number): string {
+  return SHOWN.format(new Date(at));
+}
+
+/** Returns a time without its seconds. */
+export function formatMinute(at: string | number): string {
+  return formatTime(at).replace(/:\d\d$/, "");
+}
+
+/** Returns a day of the API, `2026-11-23`, as the console shows it. */
+export function formatDay(day: string): string {
+  return formatTime(`${day}T00:00`).split(",")[0]!;
 }
 
 /**
@@ -52,20 +62,9 @@ export function formatTime(date: Date): string {
  */
 export function parseTime(text: string): string | null {
   const trimmed = text.trim();
-  const words = IN_WORDS.exec(trimmed);
-  if (words) {
-    const [, day, name, year, ...clock] = words;
-    return localTime(Number(year), MONTHS.indexOf(name!.toLowerCase()), Number(day), clock);
-  }
-  const digits = IN_DIGITS.exec(trimmed);
-  if (digits) {
-    const [, year, month, day, ...clock] = digits;
-    return localTime(Number(year), Number(month) - 1, Number(day), clock);
-  }
-  const dots = IN_DOTS.exec(trimmed);
-  if (dots) {
-    const [, day, month, year, ...clock] = dots;
-    return localTime(Number(year), Number(month) - 1, Number(day), clock);
+  for (const form of FORMS) {
+    const groups = form.exec(trimmed)?.groups;
+    if (groups) return localTime(groups);
   }
   const date = new Date(INSTANT.test(trimmed) ? trimmed : Number.NaN);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
@@ -86,16 +85,24 @@ export function timeOf(param: string, text: string, now_ms?: number): string {
   return time;
 }
 
-function localTime(
-  year: number,
-  month: number,
-  day: number,
-  clock: (string | undefined)[],
-): string | null {
-  const [hour, minute, second] = clock.map((part) => Number(part ?? 0));
+/**
+ * Parses the day of a form, of which a clock time is left out.
+ * @returns the day as the API writes it, `2026-11-23`
+ * @throws {FieldError} about the field `param` if the text is not a time
+ */
+export function dayOf(param: string, text: string): string {
+  // Swedish dates have the form of the API.
+  return new Date(timeOf(param, text)).toLocaleDateString("sv");
+}
+
+function localTime({ name, ...parts }: Record<string, string | undefined>): string | null {
+  const number = (part: string) => Number(parts[part] ?? 0);
+  const [year, day] = [number("year"), number("day")];
+  const month = name === undefined ? number("month") - 1 : MONTHS.indexOf(name.toLowerCase());
+  const [hour, minute, second] = [number("hour"), number("minute"), number("second")];
   const date = new Date(year, month, day, hour, minute, second);
   // `Date` turns 31 February into 3 March.
   const is_same = date.getFullYear() === year && date.getMonth() === month &&
-    date.getDate() === day && hour! < 24 && minute! < 60 && second! < 60;
+    date.getDate() === day && hour < 24 && minute < 60 && second < 60;
   return is_same ? date.toISOString() : null;
 }

@@ -36,6 +36,7 @@ import { RAILS } from "../../../shared/domain/rails.ts";
 import { FieldError } from "../data/failure.ts";
 import type { MetadataRows } from "./metadata_fields.tsx";
 import { parseAmount } from "../data/money.ts";
+import { dayOf, formatDay } from "../data/times.ts";
 
 /**
  * The methods of the form. A test value or an outcome decides the result of the payment and has a
@@ -94,7 +95,7 @@ export const FIRST_DRAFT = {
   /** The rail, if the method has several. */
   rail: TEST_IBANS[0]!.kind as MethodKind,
   mandate_id: "",
-  signed_at: new Date().toISOString().slice(0, 10),
+  signed_at: formatDay(new Date().toISOString().slice(0, 10)),
   sequence: MANDATE_SEQUENCES[0] as string,
   outcome: OUTCOMES[0] as string,
   instrument: "",
@@ -237,7 +238,8 @@ export function hasMandate(draft: Draft): boolean {
 /** The member `mandate`, or nothing without one. */
 function mandateOf(draft: Draft): Pick<PaymentFields, "mandate"> {
   if (!hasMandate(draft)) return {};
-  const { mandate_id: id, signed_at, sequence } = draft;
+  const { mandate_id: id, sequence } = draft;
+  const signed_at = dayOf("mandate.signed_at", draft.signed_at);
   return { mandate: { ...present({ id }), signed_at, sequence: sequence as MandateSequence } };
 }
 

@@ -128,7 +128,7 @@ export function RecoverDialog(
 ) {
   const { endpoint, close } = props;
   const [rest, setRest] = useState<Rest | null>(null);
-  const first = { since: formatTime(new Date(props.since)), until: "", status: "failed" };
+  const first = { since: formatTime(props.since), until: "", status: "failed" };
   const { draft: { since, until, status }, change } = useDraft(first);
   // Another period is another recovery.
   const field = fieldsOf({ since, until, status }, (changed) => {

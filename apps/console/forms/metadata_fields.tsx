@@ -12,7 +12,6 @@ export function MetadataFields(
 ) {
   const { rows, set } = props;
   const fault = useFault(["metadata"]);
-  const replace = (index: number, row: Row) => set(rows.with(index, row));
   const attributes = fault
     ? { "aria-invalid": "true", "aria-describedby": "metadata-error" } as const
     : {};
@@ -21,30 +20,25 @@ export function MetadataFields(
       <legend>
         Metadata <span class="optional">optional</span>
       </legend>
-      {rows.map(([name, value], index) => (
+      {rows.map((row, index) => (
         <div key={index} class="row pair">
-          <input
-            {...attributes}
-            type="text"
-            aria-label={`Name ${index + 1}`}
-            placeholder="order_id"
-            autoComplete="off"
-            value={name}
-            onInput={(event) => replace(index, [event.currentTarget.value, value])}
-          />
-          <input
-            {...attributes}
-            type="text"
-            aria-label={`Value ${index + 1}`}
-            placeholder="6735"
-            autoComplete="off"
-            value={value}
-            onInput={(event) => replace(index, [name, event.currentTarget.value])}
-          />
+          {([["Name", "order_id"], ["Value", "6735"]] as const).map(([part, placeholder], at) => (
+            <input
+              key={part}
+              {...attributes}
+              type="text"
+              aria-label={`${part} ${index + 1}`}
+              placeholder={placeholder}
+              autoComplete="off"
+              value={row[at]}
+              onInput={({ currentTarget: { value } }) =>
+                set(rows.with(index, at === 0 ? [value, row[1]] : [row[0], value]))}
+            />
+          ))}
           <button
             type="button"
             class="plain"
-            aria-label={`Remove ${name || `row ${index + 1}`}`}
+            aria-label={`Remove ${row[0] || `row ${index + 1}`}`}
             onClick={() => set(rows.filter((_, other) => other !== index))}
           >
             Remove

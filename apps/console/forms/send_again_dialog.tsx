@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { LoggedRequest } from "../../../packages/client/mod.ts";
 import { call_log, requestCall } from "../data/calls.ts";
 import { FieldError } from "../data/failure.ts";
-import { Choices, TextAreaField } from "../parts/fields.tsx";
+import { Choices, TextField } from "../parts/fields.tsx";
 import { FormDialog } from "../parts/form.tsx";
 import { bodyToSend, endOfPath, isChange, LEFT_OUT, requestOf } from "../data/logged_request.ts";
 import { go } from "../data/route.ts";
@@ -62,7 +62,7 @@ export function SendAgainDialog({ request, close }: { request: LoggedRequest; cl
       )}
       <p class="quiet">{effectOf(is_change, key)}</p>
       {has_body && (
-        <TextAreaField
+        <TextField
           label="Body"
           params={["body"]}
           value={text}

@@ -57,13 +57,18 @@ export function KeyTable({ keys, busy = false }: { keys: readonly ApiKey[]; busy
       columns={[
         {
           heading: "Name",
-          class: "grow",
-          cell: ({ id, name, secrets }) => (
+          class: "grow whole",
+          cell: ({ id, name, secrets, expires_at }) => (
             <>
               {name}
               <p class="quiet">
                 {secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}{" "}
                 <a href={href(["requests"], { source: "any", resource_id: id })}>Its requests</a>
+                {secrets.length > 0 && expires_at && (
+                  <>
+                    {" "}until <Time at={expires_at} />
+                  </>
+                )}
               </p>
             </>
           ),
@@ -77,10 +82,10 @@ export function KeyTable({ keys, busy = false }: { keys: readonly ApiKey[]; busy
             </>
           ),
         },
-        { heading: "Scopes", class: "wide-only", cell: ({ scopes }) => <Scopes of={scopes} /> },
+        { heading: "Scopes", class: "from-760", cell: ({ scopes }) => <Scopes of={scopes} /> },
         {
           heading: "Last used",
-          class: "when wide-only",
+          class: "when from-940",
           cell: ({ last_used_at }) => last_used_at ? <Time at={last_used_at} /> : "Never",
         },
         timeColumn(),
@@ -136,19 +141,10 @@ function KeyButtons({ of: key }: { of: ApiKey }) {
   );
 }
 
-/** Whether a key can be used, and until when. */
-function KeyStatus({ of: { revoked_at, expires_at, secrets } }: { of: ApiKey }) {
+/** Whether a key can be used. */
+function KeyStatus({ of: { revoked_at, secrets } }: { of: ApiKey }) {
   if (revoked_at !== null) return <span class="status off">Ended</span>;
   // The clock of the sandbox decides: an expired key has no valid secret.
   if (secrets.length === 0) return <span class="status off">Expired</span>;
-  return (
-    <>
-      <span class="status good">Works</span>
-      {expires_at && (
-        <span class="quiet">
-          until <Time at={expires_at} />
-        </span>
-      )}
-    </>
-  );
+  return <span class="status good">Works</span>;
 }

@@ -72,12 +72,12 @@ const COLUMNS: readonly Column<Balance["balances"][number] & { id: string }>[] =
   },
   {
     heading: "Debits",
-    class: "right wide-only",
+    class: "right from-600",
     cell: ({ debits_minor, currency }) => formatMinor(debits_minor, currency),
   },
   {
     heading: "Credits",
-    class: "right wide-only",
+    class: "right from-600",
     cell: ({ credits_minor, currency }) => formatMinor(credits_minor, currency),
   },
   {

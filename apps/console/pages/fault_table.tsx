@@ -76,7 +76,7 @@ function FaultTable(
             </>
           ),
         },
-        { heading: "Left", cell: ({ left, times }) => `${left} of ${times}` },
+        { heading: "Left", cell: ({ left, times }) => `${left}\u00a0of\u00a0${times}` },
         timeColumn("Declared"),
         {
           cell: (fault) => (

@@ -43,7 +43,7 @@ export const INSTRUMENTS: List<Instrument> = {
           <a class="row-link" href={href(["instruments", instrument.id])}>
             {methodText(instrument)}
           </a>
-          <span class="phone-only">{instrument.customer?.id}</span>
+          <span class="until-600">{instrument.customer?.id}</span>
         </>
       ),
     },
@@ -56,11 +56,15 @@ export const INSTRUMENTS: List<Instrument> = {
         </>
       ),
     },
-    { heading: "Use", class: "wide-only", cell: ({ usage }) => USAGE_WORDS[usage] },
-    { heading: "Mandate", class: "wide-only", cell: ({ mandate }) => <code>{mandate?.id}</code> },
+    { heading: "Use", class: "from-940", cell: ({ usage }) => USAGE_WORDS[usage] },
+    {
+      heading: "Mandate",
+      class: "cut from-940",
+      cell: ({ mandate }) => <code>{mandate?.id}</code>,
+    },
     {
       heading: "Customer",
-      class: "grow wide-only",
+      class: "grow from-600",
       cell: ({ customer }) => customer?.id ?? customer?.email,
     },
     timeColumn("Last use", ({ last_used_at }) => last_used_at && <Time at={last_used_at} />),

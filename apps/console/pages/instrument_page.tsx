@@ -119,7 +119,7 @@ function Details({ instrument }: { instrument: Instrument }) {
         <Fact name="Expires">{`${method.card.exp_month} / ${method.card.exp_year}`}</Fact>
       )}
       <Fact name="Mandate">{mandate?.id}</Fact>
-      <Fact name="Signed">{mandate?.signed_at}</Fact>
+      <Fact name="Signed" day={mandate?.signed_at} />
       <Fact name="IBAN">{is_kept ? null : "You send it with each payment"}</Fact>
       <CustomerFacts of={instrument} />
       <Fact name="Saved by payment">

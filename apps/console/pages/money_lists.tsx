@@ -31,10 +31,13 @@ import { Money, Status, Time } from "../parts/text.tsx";
 const CURRENCY: Filter = { name: "currency", label: "Currency", placeholder: "EUR" };
 const PAYMENT: Filter = { name: "payment_id", label: "Payment", placeholder: "pay_…" };
 
-/** The columns of a list of money: the amount, which is the link, the status, others and the time. */
+/**
+ * The columns of a list of money: the amount, which is the link, the status, others and the time. A
+ * narrow list has the time and the first of the others in the columns before.
+ */
 function moneyColumns<T extends Payment | Refund | Dispute | Transfer>(
   link: (item: T) => string,
-  others: readonly Column<T>[],
+  [first, ...others]: readonly [Column<T>, ...Column<T>[]],
 ): Column<T>[] {
   return [
     {
@@ -45,7 +48,7 @@ function moneyColumns<T extends Payment | Refund | Dispute | Transfer>(
           <a class="row-link" href={link(item)}>
             <Money amount_minor={item.amount_minor} currency={item.currency} />
           </a>
-          <span class="phone-only">
+          <span class="until-600">
             <Time at={item.created_at} />
           </span>
         </>
@@ -57,9 +60,11 @@ function moneyColumns<T extends Payment | Refund | Dispute | Transfer>(
         <>
           <Status of={item.status} />
           {"payee_check" in item && <PayeeMark of={item} />}
+          <span class="until-460">{first.cell(item)}</span>
         </>
       ),
     },
+    { ...first, class: "from-460" },
     ...others,
     timeColumn(),
   ];
@@ -85,10 +90,10 @@ const TEXTS = Object.keys(
 export const paymentColumns = (link: (payment: Payment) => string) =>
   moneyColumns<Payment>(link, [
     { heading: "Method", cell: methodText },
-    { heading: "Reference", class: "cut wide-only", cell: ({ reference }) => reference },
+    { heading: "Reference", class: "cut from-940", cell: ({ reference }) => reference },
     {
       heading: "Description and customer",
-      class: "grow wide-only",
+      class: "grow from-760",
       cell: ({ id, description, customer }) => (
         <>
           {description && <span>{description}</span>}
@@ -104,7 +109,6 @@ export const INSTRUMENT_PAYMENTS = tableOf(
   "Payments",
   moneyColumns<Payment>(({ id }) => href(["payments", id]), [{
     heading: "Payer",
-    class: "grow wide-only",
     cell: ({ off_session }) => off_session ? "Not present" : "Present",
   }]),
 );
@@ -115,7 +119,7 @@ const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(
     { heading: "Destination", cell: ({ destination }) => destinationText(destination) },
     {
       heading: "Description",
-      class: "grow wide-only",
+      class: "grow from-760",
       cell: ({ id, description }) => description ?? <code class="quiet">{id}</code>,
     },
   ],
@@ -164,7 +168,7 @@ export const REFUNDS: List<Refund> = {
     "Refunds",
     ofPayment([{
       heading: "Reason",
-      class: "grow wide-only",
+      class: "grow from-760",
       cell: ({ reason, failure_code, return_code }) => (
         <>
           {reason && <span>{label(reason)}</span>}
@@ -191,10 +195,10 @@ export const DISPUTES: List<Dispute> = {
   show: tableOf(
     "Disputes",
     ofPayment([
-      { heading: "Reason", class: "grow wide-only", cell: ({ reason }) => label(reason) },
+      { heading: "Reason", class: "grow from-940", cell: ({ reason }) => label(reason) },
       {
         heading: "Evidence until",
-        class: "when wide-only",
+        class: "when from-760",
         cell: ({ status, evidence_due_by }) =>
           status === "needs_response" && evidence_due_by && <Time at={evidence_due_by} />,
       },
@@ -226,7 +230,7 @@ const LEDGER_COLUMNS: readonly Column<LedgerEntry>[] = [
     cell: (entry) => (
       <>
         {label(entry.account)}
-        <span class="phone-only">
+        <span class="until-600">
           <OwnerOf entry={entry} /> <Time at={entry.created_at} />
         </span>
       </>
@@ -234,10 +238,10 @@ const LEDGER_COLUMNS: readonly Column<LedgerEntry>[] = [
   },
   sideColumn("Debit", "debit"),
   sideColumn("Credit", "credit"),
-  { heading: "Of", class: "wide-only", cell: (entry) => <OwnerOf entry={entry} /> },
+  { heading: "Of", class: "from-600", cell: (entry) => <OwnerOf entry={entry} /> },
   {
     heading: "Transaction",
-    class: "grow wide-only",
+    class: "grow from-760",
     cell: ({ transaction_id }) => (
       <a href={href(["ledger"], { transaction_id })} title="Both sides of the transaction">
         <code>{transaction_id}</code>

@@ -79,6 +79,7 @@ export const ENDPOINTS: List<WebhookEndpoint> = {
     },
     {
       heading: "Events",
+      class: "from-460",
       cell: ({ events }) =>
         events.includes("*")
           ? "All events"
@@ -99,12 +100,7 @@ const KEY_CHARACTERS = 14;
 const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   {
     heading: "Status",
-    cell: (request) => (
-      <>
-        <span class={`status ${statusTone(request.status)}`}>{request.status}</span>
-        <RequestTags request={request} />
-      </>
-    ),
+    cell: ({ status }) => <span class={`status ${statusTone(status)}`}>{status}</span>,
   },
   {
     heading: "Request",
@@ -114,7 +110,8 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
         <a class="row-link" href={href(["requests", request.id])}>
           <code>{request.method}</code> <Path text={endOfPath(request)} />
         </a>
-        <span class="phone-only">
+        <RequestTags request={request} />
+        <span class="until-600">
           <Time at={request.created_at} />
         </span>
       </>
@@ -122,7 +119,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   },
   {
     heading: "Resource",
-    class: "wide-only",
+    class: "from-760",
     cell: ({ resource_id, method }) =>
       resource_id
         ? <Mention id={resource_id} />
@@ -130,7 +127,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   },
   {
     heading: "Idempotency key",
-    class: "wide-only",
+    class: "from-940",
     cell: ({ idempotency_key: key }) =>
       key !== null && (
         <a href={href(["requests"], { source: ANY_SOURCE, idempotency_key: key })} title={key}>
@@ -142,7 +139,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   },
   {
     heading: "Duration",
-    class: "right wide-only",
+    class: "right from-760",
     cell: ({ duration_ms }) => `${Math.max(1, Math.round(duration_ms))} ms`,
   },
   timeColumn("Time"),

@@ -12,7 +12,7 @@ import { formatMinor } from "../data/money.ts";
 import { PAYMENTS } from "./money_lists.tsx";
 import { Empty, Reading } from "../parts/notice.tsx";
 import { go } from "../data/route.ts";
-import { formatTime } from "../data/times.ts";
+import { formatMinute } from "../data/times.ts";
 import { countText, toneOf } from "../data/words.ts";
 
 /** A span of time up to now, and the time of each bar. */
@@ -71,7 +71,7 @@ function barsOf(
   values: (total: PaymentTotal) => readonly number[],
 ): Bar[] {
   const bars = Array.from({ length: span.bars }, (_, at) => ({
-    label: formatTime(new Date(begin_ms + at * span.bar_ms)).replace(/:\d\d$/, ""),
+    label: formatMinute(begin_ms + at * span.bar_ms),
     values: Array.from({ length: series }, () => 0),
   }));
   for (const total of totals) {

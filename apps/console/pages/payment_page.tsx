@@ -120,10 +120,10 @@ function Details({ payment }: { payment: Payment }) {
       <>
         <Fact name="Mandate">{method.mandate.id}</Fact>
         <Fact name="Sequence of the mandate" code={method.mandate.sequence} />
-        <Fact name="Signed">{method.mandate.signed_at}</Fact>
+        <Fact name="Signed" day={method.mandate.signed_at} />
       </>
     ),
-    due_on: method && "due_on" in method && <Fact name="Due on">{method.due_on}</Fact>,
+    due_on: method && "due_on" in method && <Fact name="Due on" day={method.due_on} />,
     wallet: method && "wallet" in method && (
       <>
         <Fact name="Address">{method.wallet.address}</Fact>

@@ -1,5 +1,7 @@
 /** A chart of stacked bars over time, with the same figures as a table. */
 
+import { type Column, ListTable } from "./list_table.tsx";
+
 /** A kind of part of the bars. Its `tone` is a class of theme.css. */
 export interface Series {
   name: string;
@@ -76,24 +78,18 @@ export function BarChart(props: {
       </div>
       <details>
         <summary>Show as a table</summary>
-        <div class="scroll">
-          <table class="figures" aria-label={title}>
-            <thead>
-              <tr>
-                <th scope="col">From</th>
-                {series.map(({ name }) => <th key={name} scope="col" class="right">{name}</th>)}
-              </tr>
-            </thead>
-            <tbody>
-              {bars.filter((_, at) => sums[at]! > 0).map(({ label, values }) => (
-                <tr key={label}>
-                  <th scope="row">{label}</th>
-                  {values.map((value, n) => <td key={n} class="right">{format(value)}</td>)}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable
+          label={title}
+          items={bars.flatMap(({ label: id, values }, at) => sums[at]! > 0 ? [{ id, values }] : [])}
+          columns={[
+            { heading: "From", is_name: true, cell: ({ id }) => id },
+            ...series.map(({ name }, n): Column<{ id: string; values: readonly number[] }> => ({
+              heading: name,
+              class: "right",
+              cell: ({ values }) => format(values[n]!),
+            })),
+          ]}
+        />
       </details>
     </figure>
   );

@@ -8,7 +8,15 @@ import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { useDraft } from "../data/draft.ts";
 import { may } from "../data/permissions.ts";
 import { SelectField, TextField } from "./fields.tsx";
-import { EXAMPLE_TIME, parseTime, TIME_ZONE, timeOf } from "../data/times.ts";
+import { Time } from "./text.tsx";
+import {
+  EXAMPLE_TIME,
+  formatMinute,
+  formatTime,
+  parseTime,
+  TIME_ZONE,
+  timeOf,
+} from "../data/times.ts";
 
 /** Seconds and names of the advances that the dialog offers. */
 const ADVANCES = [
@@ -37,10 +45,10 @@ export function ClockButton() {
       <button
         type="button"
         class="plain clock"
-        title={`The clock of the sandbox shows ${now}`}
+        title={`The clock of the sandbox shows ${formatTime(now)}`}
         onClick={() => setOpen(true)}
       >
-        {is_real ? "Clock" : `${now.slice(0, 16).replace("T", " ")} UTC`}
+        {is_real ? "Clock" : formatMinute(now)}
         {mode === "frozen" && <span class="wide-only">&nbsp;· frozen</span>}
       </button>
       {open && <ClockDialog now={now} mode={mode} target={target} close={() => setOpen(false)} />}
@@ -86,9 +94,12 @@ function ClockDialog({ now, mode, target, close }: {
       close={close}
     >
       <p>
-        It shows <time dateTime={now}>{now}</time>
-        {mode === "frozen" ? " and stands" : ""}.{" "}
-        {target !== null && `It is on its way to ${target}. `}
+        It shows <Time at={now} />
+        {mode === "frozen" ? " and stands" : ""}. {target !== null && (
+          <>
+            It is on its way to <Time at={target} />.{" "}
+          </>
+        )}
         Everything of this sandbox obeys it.
       </p>
       <SelectField {...field("seconds", "Advance by", "advance")} options={ADVANCES} />

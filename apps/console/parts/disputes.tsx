@@ -8,7 +8,7 @@ import { Card } from "./page_parts.tsx";
 import { ConfirmButton } from "./confirm_dialog.tsx";
 import { useDraft } from "../data/draft.ts";
 import { showFlash } from "../data/flash.ts";
-import { TextAreaField } from "./fields.tsx";
+import { TextField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "../data/live.ts";
 import { amountText } from "../data/money.ts";
@@ -92,8 +92,9 @@ function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
         <button type="submit" name={SAVE} aria-disabled={sending}>Save for later</button>
       )}
     >
-      <TextAreaField
+      <TextField
         {...field("text", "Evidence")}
+        rows={4}
         hint="In the sandbox winning_evidence wins the dispute and losing_evidence loses it. Every
           other text is under review until the payment is advanced."
       />

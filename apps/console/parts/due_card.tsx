@@ -14,6 +14,7 @@ import { may } from "../data/permissions.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
+import { formatTime } from "../data/times.ts";
 import { countText } from "../data/words.ts";
 
 type Item = Due["data"][number];
@@ -137,5 +138,7 @@ export function textOfAdvance({ now, did }: ClockAdvance): string {
     [did.purged, "row", "deleted"],
   ] as const).filter(([count]) => count !== 0)
     .map(([count, noun, what]) => `${count} ${noun}${count === 1 ? "" : "s"} ${what}`);
-  return `The clock shows ${now}. ${done.length > 0 ? done.join(", ") : "Nothing was due"}.`;
+  return `The clock shows ${formatTime(now)}. ${
+    done.length > 0 ? done.join(", ") : "Nothing was due"
+  }.`;
 }

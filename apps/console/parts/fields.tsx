@@ -1,6 +1,6 @@
 /** The fields of forms: a labelled control with its hint, and the error that concerns it. */
 
-import { type ComponentChildren, createContext } from "preact";
+import { type ComponentChildren, createContext, type TargetedEvent } from "preact";
 import { useContext, useId } from "preact/hooks";
 import { concerns, type Failure } from "../data/failure.ts";
 
@@ -70,50 +70,33 @@ export function FieldFault({ id, failure }: { id: string; failure: Failure }) {
   );
 }
 
-/** A text field. */
+/** A text field; with `rows` it has that many lines. */
 export function TextField(
   props: ValueProps & {
+    rows?: number;
     mono?: boolean;
     inputMode?: "decimal" | "numeric" | "email" | "url";
     list?: string | undefined;
     placeholder?: string;
   },
 ) {
+  const { rows, mono = false, value, set, inputMode, list, placeholder } = props;
   return (
     <Field {...props}>
-      {(attributes) => (
-        <input
-          {...attributes}
-          type="text"
-          class={props.mono ? "mono" : undefined}
-          value={props.value}
-          autoComplete="off"
-          spellcheck={false}
-          inputMode={props.inputMode}
-          list={props.list}
-          placeholder={props.placeholder}
-          onInput={(event) => props.set(event.currentTarget.value)}
-        />
-      )}
-    </Field>
-  );
-}
-
-/** A text field of several lines; `rows` of them are visible. */
-export function TextAreaField(props: ValueProps & { rows?: number; mono?: boolean }) {
-  return (
-    <Field {...props}>
-      {(attributes) => (
-        <textarea
-          {...attributes}
-          class={props.mono ? "mono" : undefined}
-          spellcheck={!props.mono}
-          rows={props.rows ?? 4}
-          value={props.value}
-          autoComplete="off"
-          onInput={(event) => props.set(event.currentTarget.value)}
-        />
-      )}
+      {(attributes) => {
+        const control = {
+          ...attributes,
+          class: mono ? "mono" : undefined,
+          value,
+          autoComplete: "off" as const,
+          spellcheck: rows !== undefined && !mono,
+          onInput: (event: TargetedEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+            set(event.currentTarget.value),
+        };
+        return rows === undefined
+          ? <input {...control} type="text" {...{ inputMode, list, placeholder }} />
+          : <textarea {...control} rows={rows} />;
+      }}
     </Field>
   );
 }

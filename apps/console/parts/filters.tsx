@@ -121,7 +121,7 @@ function nameOf({ name, label, options, is_time }: Filter, values: Values): stri
 /** Returns a time as a field shows it: a filter is usually a whole minute, which needs no seconds. */
 function shownTime(value: string): string {
   const instant = parseTime(value);
-  return instant === null ? value : formatTime(new Date(instant)).replace(/:00$/, "");
+  return instant === null ? value : formatTime(instant).replace(/:00$/, "");
 }
 
 /** Shows its draft while the user types, because the list is rendered again with each read. */

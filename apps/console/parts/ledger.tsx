@@ -9,6 +9,7 @@ import { call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
 import { formatMinor } from "../data/money.ts";
 import { ReadingList } from "./notice.tsx";
+import { TableBox } from "./table_box.tsx";
 import { Time } from "./text.tsx";
 import { label } from "../data/words.ts";
 
@@ -64,7 +65,7 @@ function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
     );
   const debits_first = entries.toSorted((a, b) => b.direction.localeCompare(a.direction));
   return (
-    <div class="scroll">
+    <TableBox label={nameOf(entries)}>
       <table class="ledger">
         <caption>
           <span class="ledger-name">{nameOf(entries)}</span>
@@ -98,7 +99,7 @@ function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
           </tr>
         </tfoot>
       </table>
-    </div>
+    </TableBox>
   );
 }
 

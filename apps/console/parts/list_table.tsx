@@ -1,6 +1,7 @@
-/** The table of every list. If it is wider than the screen, it scrolls and the page does not. */
+/** The table of every list. It has the columns for which it has the width. */
 
 import type { ComponentChildren, TargetedMouseEvent } from "preact";
+import { TableBox } from "./table_box.tsx";
 import { Time } from "./text.tsx";
 import { TIME_ZONE } from "../data/times.ts";
 
@@ -9,7 +10,10 @@ export interface Column<T> {
   /** Absent for a column of buttons. */
   heading?: ComponentChildren;
   cell: (item: T) => ComponentChildren;
-  /** Classes of the cells. `right` and `wide-only` are also those of the heading. */
+  /**
+   * Classes of the cells. Those in `SHARED` are also the heading's. `from-460`, `from-600`,
+   * `from-760` and `from-940` tell the width of the table from which it has the column.
+   */
   class?: string;
   /** Whether the cells are the headings of their rows. */
   is_name?: boolean;
@@ -22,7 +26,7 @@ export interface RowAttributes {
 }
 
 /** Classes that a heading shares with its cells. */
-const SHARED = /\b(right|wide-only)\b/g;
+const SHARED = /\b(right|from-\d+)\b/g;
 
 /** Returns the column of a time, by default of the creation, with the time zone of all times. */
 export function timeColumn<T extends { created_at: string }>(
@@ -34,7 +38,7 @@ export function timeColumn<T extends { created_at: string }>(
       {name} <span class="zone">{TIME_ZONE}</span>
     </>
   );
-  return { heading, cell, class: "when wide-only" };
+  return { heading, cell, class: "when from-600" };
 }
 
 /**
@@ -51,7 +55,7 @@ export function ListTable<T extends { id: string }>(props: {
 }) {
   const { label, items, columns, row, busy } = props;
   return (
-    <div class="scroll">
+    <TableBox label={label}>
       <table class="list" aria-label={label} aria-busy={busy}>
         <thead>
           <tr>
@@ -80,7 +84,7 @@ export function ListTable<T extends { id: string }>(props: {
           ))}
         </tbody>
       </table>
-    </div>
+    </TableBox>
   );
 }
 

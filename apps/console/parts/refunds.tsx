@@ -8,7 +8,7 @@ import { useLive } from "../data/live.ts";
 import { amountText } from "../data/money.ts";
 import { ReadingList } from "./notice.tsx";
 import { checkToApprove, PayeeMark, PayeeNote } from "./payee_check.tsx";
-import { Id, Money, Status, Time } from "./text.tsx";
+import { Id, MetadataFacts, Money, Status, Time } from "./text.tsx";
 
 /** The refunds, newest first. */
 export function Refunds({ payment_id }: { payment_id: string }) {
@@ -52,12 +52,9 @@ function RefundItem({ refund, action }: { refund: Refund; action: Action }) {
         <Id id={id} />
         <Time at={refund.created_at} />
       </div>
-      {Object.entries(refund.metadata).map(([name, value]) => (
-        <p key={name} class="record-line">
-          <span>metadata.{name}</span>
-          <span>{value}</span>
-        </p>
-      ))}
+      <dl class="facts">
+        <MetadataFacts of={refund.metadata} />
+      </dl>
     </li>
   );
 }

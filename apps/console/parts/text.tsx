@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatMinor } from "../data/money.ts";
-import { formatTime } from "../data/times.ts";
+import { formatDay, formatTime } from "../data/times.ts";
 import { label, toneOf } from "../data/words.ts";
 
 /** An amount with its currency. */
@@ -16,16 +16,9 @@ export function Money(props: { amount_minor: number; currency: string; class?: s
   );
 }
 
-const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
-
-/** A time in the time zone of the user. */
+/** A time in the time zone of the user. Its title is the time as the API writes it. */
 export function Time({ at }: { at: string }) {
-  const date = new Date(at);
-  return (
-    <time dateTime={at} title={FULL.format(date)}>
-      {formatTime(date)}
-    </time>
-  );
+  return <time dateTime={at} title={at}>{formatTime(at)}</time>;
 }
 
 /** A status of a payment, a delivery or an endpoint. */
@@ -77,17 +70,24 @@ export function longer(word: string, rest: string) {
 }
 
 /**
- * A name and its value in a `dl` of the class `facts`: a time, a code or other content. Renders
- * nothing if there is no value.
+ * A name and its value in a `dl` of the class `facts`: a time, a day, a code or other content.
+ * Renders nothing if there is no value.
  */
 export function Fact(props: {
   name: string;
   at?: string | null;
+  day?: string | null | undefined;
   code?: string | null;
   children?: ComponentChildren;
 }) {
-  const { name, at, code, children } = props;
-  const value = at ? <Time at={at} /> : code ? <code>{code}</code> : children;
+  const { name, at, day, code, children } = props;
+  const value = at
+    ? <Time at={at} />
+    : day
+    ? formatDay(day)
+    : code
+    ? <code>{code}</code>
+    : children;
   if (value === null || value === undefined) return null;
   return (
     <div>

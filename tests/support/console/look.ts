@@ -4,8 +4,12 @@ import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { DESKTOP, keepScreenshot, PHONE } from "./console_case.ts";
 
+/** Least width and height of what a finger touches (WCAG 2.5.8). */
+const TARGET_PX = 24;
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = { desktop: DESKTOP, phone: PHONE, small: { width: 320, height: 568 } };
+/** Widths of which the test keeps no picture: half a screen, a tablet and a large screen. */
+const MORE_WIDTHS = [800, 1024, 1440];
 
 /**
  * Returns the faults of the current page in all widths, and on a desktop in both themes. Writes its
@@ -25,9 +29,13 @@ export async function look(page: Page, name: string): Promise<string[]> {
       const rules = colorScheme === "dark" ? ["color-contrast"] : [];
       const found = viewport === DESKTOP ? await violations(page, rules) : [];
       faults.push(...found.map((fault) => `${at}: ${fault}`));
-      if (await isTooWide(page)) faults.push(`${at}: wider than the screen`);
+      faults.push(...(await faultsOfWidth(page)).map((fault) => `${at}: ${fault}`));
       await keepScreenshot(page, at);
     }
+  }
+  for (const width of MORE_WIDTHS) {
+    await page.setViewportSize({ ...DESKTOP, width });
+    faults.push(...(await faultsOfWidth(page)).map((fault) => `${name}-${width}: ${fault}`));
   }
   await page.setViewportSize(DESKTOP);
   return faults;
@@ -44,11 +52,46 @@ export async function violations(page: Page, rules: string[] = []): Promise<stri
   return found.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** True if people would have to scroll sideways. */
-function isTooWide(page: Page): Promise<boolean> {
-  return page.evaluate(() => {
+/** Whether forced colours give the link of the current page another ground than the page. */
+export async function showsCurrent(page: Page): Promise<boolean> {
+  await page.emulateMedia({ forcedColors: "active" });
+  const [current, html] = await Promise.all(
+    ["nav a[aria-current]", "html"].map((selector) =>
+      page.locator(selector).first().evaluate((element) => {
+        // deno-lint-ignore no-explicit-any
+        return (globalThis as any).getComputedStyle(element).backgroundColor;
+      })
+    ),
+  );
+  await page.emulateMedia({ forcedColors: null });
+  return current !== html;
+}
+
+/** Returns what people cannot reach, read or touch in the current width of a page. */
+export function faultsOfWidth(page: Page): Promise<string[]> {
+  return page.evaluate(async (target_px) => {
     // deno-lint-ignore no-explicit-any
-    const { documentElement: root } = (globalThis as any).document;
-    return root.scrollWidth > root.clientWidth;
-  });
+    const { document, requestAnimationFrame } = globalThis as any;
+    // The page judges a new width before it paints.
+    for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
+    const all = (selector: string) => [...document.querySelectorAll(selector)];
+    // deno-lint-ignore no-explicit-any
+    const isWider = ({ scrollWidth, clientWidth }: any) => scrollWidth > clientWidth;
+    // deno-lint-ignore no-explicit-any
+    const isSmall = (target: any) => {
+      const { width, height } = (target.closest("label") ?? target).getBoundingClientRect();
+      return width > 0 && (width < target_px || height < target_px);
+    };
+    const wide = all(".scroll").filter(isWider);
+    return [
+      ...(isWider(document.documentElement) ? ["wider than the screen"] : []),
+      ...wide.filter(({ tabIndex }) => tabIndex !== 0).map(() => "a box scrolls without focus"),
+      ...wide.filter((box) => box.querySelector(".list button")).map(() => "hidden buttons"),
+      ...all(".cut, .grow, .grow > p")
+        .filter((cell) => cell.checkVisibility() && isWider(cell) && cell.title === "")
+        .map(({ outerHTML }) => `cut without a title: ${outerHTML}`),
+      ...all("a[href], button, summary, select, input, textarea").filter(isSmall)
+        .map(({ outerHTML }) => `smaller than ${target_px} pixels: ${outerHTML}`),
+    ];
+  }, TARGET_PX);
 }

@@ -9,15 +9,15 @@ import { APPROVED_CARD, startService, type TestService } from "./service.ts";
 /** The owner of a row, as the first sandbox sees it. */
 type Tenant = "own" | "other" | "live";
 /** Rows per tenant (or "nobody's"), or the SQLSTATE of a refusal. */
-type RowCounts = Record<string, number> | string;
+type Seen = Record<string, number> | string;
 
 /** The rights on one table. */
 export interface Sight {
-  select: RowCounts;
+  select: Seen;
   /** Copies of an own row and of another tenant's. 23505: row-level security allowed the insert. */
   insert: { own: string; other: string };
-  update: RowCounts;
-  delete: RowCounts;
+  update: Seen;
+  delete: Seen;
 }
 
 /** Settings of a transaction. */
@@ -279,7 +279,7 @@ async function sightOf(
     attempt(session, async () => {
       const rows = await session.unsafe(`with t as (${text})
         select e, count(*)::int as n from t group by e order by e`);
-      return Object.fromEntries(rows.map(({ e, n }) => [tenants[e] ?? "nobody's", n])) as RowCounts;
+      return Object.fromEntries(rows.map(({ e, n }) => [tenants[e] ?? "nobody's", n])) as Seen;
     });
   const column = environmentColumn(table);
   const insert = (row: Record<string, unknown>) =>
@@ -296,10 +296,7 @@ async function sightOf(
 }
 
 /** Runs a statement and rolls it back; returns the SQLSTATE of a refusal. */
-async function attempt(
-  session: postgres.ReservedSql,
-  work: () => Promise<RowCounts>,
-): Promise<RowCounts> {
+async function attempt(session: postgres.ReservedSql, work: () => Promise<Seen>): Promise<Seen> {
   await session`savepoint attempt`;
   try {
     return await work();
