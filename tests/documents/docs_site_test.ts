@@ -14,7 +14,7 @@ import { buildDocsSite } from "../../tools/site/docs_site.ts";
 import { siteHandler } from "../../tools/site/static_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { DESKTOP, keepScreenshot, PHONE } from "../support/console/console_case.ts";
-import { violations } from "../support/console/look.ts";
+import { showsCurrent, violations } from "../support/console/look.ts";
 import { anchors, links } from "../support/documents/markdown.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
@@ -182,6 +182,18 @@ Deno.test({
           await page.setViewportSize(DESKTOP);
         });
       }
+      await t.step("a wrong address says so, and leads to the first page", async () => {
+        const response = await page.goto(`${origin}/docs/tutorials/<b>nothing`);
+        assert.equal(response?.status(), 404);
+        assert.match(faults.pop()!, /404/);
+        await page.getByText('There is no file "tutorials/<b>nothing".').waitFor();
+        assert.deepEqual(await violations(page), []);
+        await page.getByRole("link").click();
+        await page.getByRole("heading", { level: 1, name: "Payments API with sandbox" }).waitFor();
+      });
+      await t.step("forced colours mark the current page", async () => {
+        assert.ok(await showsCurrent(page));
+      });
       await t.step("a phone has the navigation behind a button", async () => {
         await page.setViewportSize(PHONE);
         const navigation = page.getByRole("navigation", { name: "Pages" });

@@ -92,6 +92,7 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   assert.ok(Number(width) <= view.viewport.width, `it is ${width} wide`);
   assert.equal(await isDark(page), view.colorScheme === "dark");
   if (is_linked) await sendRequest(page);
+  else await openOperation(page);
   assert.deepEqual({ elsewhere, faults }, { elsewhere: [], faults: [] });
   await page.keyboard.press("Escape");
   await page.goto(`${origin}/docs/reference/`);
@@ -171,6 +172,20 @@ async function sendRequest(page: Page): Promise<void> {
   await page.getByRole("button", { name: /^Test Request.*v1\/payments\)$/ }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: /^Send/ }).first().click();
   await page.getByRole("link", { name: "201 Created" }).waitFor();
+}
+
+/** Opens an operation of a section's list by the keyboard. Its request has no parameter ticked. */
+async function openOperation(page: Page): Promise<void> {
+  await page.getByRole("link", { name: /^get .*v1\/payments$/i }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/#tag\/payments\/GET\/api-v1-payments\/v1\/payments$/);
+  await page.getByRole("button", { name: /^Test Request.*get .*v1\/payments\)$/i }).first().click();
+  const limit = page.getByRole("checkbox", { name: "Include limit in request" });
+  await limit.waitFor();
+  const ticked = await page.getByRole("checkbox", { checked: true }).all();
+  assert.deepEqual(await Promise.all(ticked.map((box) => box.getAttribute("aria-label"))), [
+    "Include accept in request",
+  ]);
 }
 
 /** True if the text is light. */

@@ -22,6 +22,7 @@ import type { Json } from "../generate/openapi/schemas.ts";
 interface Document extends Json {
   servers: Json[];
   paths: Record<string, Record<string, DocumentedOperation>>;
+  components: { parameters: Record<string, Json> };
 }
 
 export interface DocumentedOperation extends Json {
@@ -41,14 +42,30 @@ export async function buildReferenceDocument(base_url: string, server_url: strin
   const document = JSON.parse(await unpackDocument(OPENAPI_GZIP)) as Document;
   document.servers = [{ url: server_url, description: "This service" }];
   const examples = examplesIn(document);
+  untick(Object.values(document.components.parameters));
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
+      untick(operation.parameters);
       operation["x-codeSamples"] = codeSamples(
         sampleCall(operation, method.toUpperCase(), path, base_url, examples),
       );
     }
   }
   return document;
+}
+
+/**
+ * Leaves optional parameters out of a request until the reader ticks them. Scalar would tick each
+ * one for which it finds a value: a default, or the first of a list, which has a schema of its own.
+ */
+function untick(parameters: Json[] = []): void {
+  for (const parameter of parameters) {
+    const schema = (parameter["schema"] ?? {}) as Json;
+    if (parameter["required"] || !["default", "enum", "$ref"].some((name) => name in schema)) {
+      continue;
+    }
+    parameter["examples"] = { default: { "x-disabled": true, value: schema["default"] } };
+  }
 }
 
 /** The request that the samples of an operation show: its first example, at its own address. */

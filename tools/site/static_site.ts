@@ -6,6 +6,7 @@
 import { Hono } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { createHash } from "node:crypto";
+import { escapeHtml } from "./docs_site/html.ts";
 import { acceptsGzip, gzip } from "../../shared/http/gzip.ts";
 
 export interface StaticFile {
@@ -25,6 +26,8 @@ export type SiteHandler = (request: Request) => Promise<Response> | null;
 
 /** The file that is served at the path of the folder. */
 const INDEX = "index.html";
+/** The policy of a page at a wrong address. */
+const POLICY = "default-src 'none'; style-src 'self'; font-src 'self'; frame-ancestors 'none'";
 /** Types of texts. Fonts and pictures are compressed already. */
 const COMPRESSIBLE = /^(text\/|application\/(json|javascript)|image\/svg)/;
 
@@ -43,7 +46,7 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
     const name = path === "" || path.endsWith("/") ? path + INDEX : path;
     // Other hosts, too, serve a page without the end of its address.
     const file = files.get(name) ?? files.get(`${name}.html`);
-    if (!file) return renderText(404, `There is no file "${name}"`);
+    if (!file) return render(404, "html", missingPage(name, mount));
     const is_gzipped = COMPRESSIBLE.test(file.type) && acceptsGzip(req.header("Accept-Encoding"));
     let ready = prepared.get(file);
     if (!ready) prepared.set(file, ready = prepare(file));
@@ -57,7 +60,7 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
   });
   app.onError((error) => {
     building = undefined;
-    return renderText(503, error.message);
+    return render(503, "plain", error.message);
   });
   return (request) => {
     const { pathname } = new URL(request.url);
@@ -96,12 +99,28 @@ function redirect(location: string): Response {
   return new Response(null, { status: 308, headers: { Location: location } });
 }
 
-function renderText(status: number, text: string): Response {
+/** The page at a wrong address, with the colours and the first page of its site. */
+function missingPage(name: string, mount: string): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>Page not found</title>
+  <link rel="stylesheet" href="${mount}/theme.css">
+  <main class="missing">
+    <h1>Page not found</h1>
+    <p>There is no file "${escapeHtml(name)}".</p>
+    <p><a href="${mount}/">Go to ${mount}</a></p>
+  </main>
+</html>`;
+}
+
+function render(status: number, type: "html" | "plain", text: string): Response {
   return new Response(`${text}\n`, {
     status,
     headers: {
-      "Content-Type": "text/plain; charset=utf-8",
+      "Content-Type": `text/${type}; charset=utf-8`,
       "Cache-Control": "no-store",
+      "Content-Security-Policy": POLICY,
       "X-Content-Type-Options": "nosniff",
     },
   });

@@ -7,6 +7,7 @@ const CONSOLE_MS = 150;
 const CHANNEL = "payments-console-key";
 
 start();
+new MutationObserver(focusOperations).observe(document.body, { childList: true, subtree: true });
 
 async function start() {
   const token = linkedKey() ?? await consoleKey();
@@ -31,6 +32,18 @@ async function start() {
       ...(token && { securitySchemes: { api_key: { token } } }),
     },
   });
+}
+
+/**
+ * Scalar's list of the operations of a section has links without an address, which no key reaches.
+ * They take the focus, and Enter opens them.
+ */
+function focusOperations() {
+  for (const link of document.querySelectorAll("a.endpoint:not([tabindex])")) {
+    link.tabIndex = 0;
+    link.role = "link";
+    link.addEventListener("keydown", ({ key }) => key === "Enter" && link.click());
+  }
 }
 
 /** Takes the key out of the address (`#key=sk_test_…`), so that no bookmark contains it. */
