@@ -262,7 +262,7 @@ function Page({ route: { steps, query } }: { route: Route }) {
   const list = LISTS.find((list) => list.section === section);
   if (id === undefined && list) return <ListPage key={section} list={list} query={query} />;
   const NewPage = NEW_PAGES[section];
-  if (id === "new" && NewPage) return <NewPage />;
+  if (id === "new" && NewPage) return <NewPage key={query["instrument"]} />;
   const ItemPage = ITEM_PAGES[section];
   if (ItemPage) return <ItemPage key={`${section} ${id}`} id={id ?? ""} query={query} />;
   return (

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
+import { until } from "../support/common/until.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { consoleCase, keepScreenshot } from "../support/console/console_case.ts";
 
@@ -172,6 +173,11 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     const { instrument, ...others } = await on.preview();
     assert.match(instrument, /^ins_/);
     assert.deepEqual(others, { currency: "EUR", amount: 1999 });
+    const charge = on.hash().slice("#/".length);
+    await on.go("payments/new");
+    await until("a form without it", async () => !("instrument" in await on.preview()));
+    await on.go(charge);
+    await until("a form with it", async () => (await on.preview()).instrument === instrument);
     await submit({ "Return URL": "https://shop.example/back" }, "Create payment");
     await status("Requires action").waitFor();
   });
