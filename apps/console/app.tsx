@@ -256,7 +256,7 @@ const ITEM_PAGES: Readonly<
 function Page({ route: { steps, query } }: { route: Route }) {
   const [section = "home", id] = steps;
   if (section === "home") return <HomePage query={query} />;
-  if (section === "search") return <SearchPage text={query["q"] ?? ""} />;
+  if (section === "search") return <SearchPage query={query} />;
   if (section === "balance") return <BalancePage />;
   if (section === "compare") return <ComparePage query={query} />;
   const list = LISTS.find((list) => list.section === section);

@@ -327,8 +327,8 @@ async function recallOrder(
 }
 
 /**
- * Returns an order that can be recalled, with its file: an exported one without a result, or a payout
- * that the bank has made.
+ * Returns an order that can be recalled, with its file: an exported one without a result, or a
+ * payout that the bank has made.
  */
 async function findRecallable(store: BankStore, account: ProviderAccount, id: string) {
   const order = (await store.findOrders(account.id, id)).find((order) => order.id === id);

@@ -18,8 +18,9 @@ import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
 import { CommandError, parseArguments, print, printMessage, UsageError } from "./command_line.ts";
 
 /**
- * Longer than a request lives that was at the fence: the source must not delete its key before. Such
- * a request was seen to live for 10 s, because it had waited for a duplicate and for its database too.
+ * Longer than a request lives that was at the fence: the source must not delete its key before.
+ * Such a request was seen to live for 10 s, because it had waited for a duplicate and for its
+ * database too.
  */
 const KEEP_S = 20;
 export const USAGE = `Usage:

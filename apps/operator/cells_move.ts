@@ -294,7 +294,8 @@ export async function listMoves(cells: readonly CellDatabase[]): Promise<string[
 
 /**
  * Whether the account is open at the target, and sealed at the source. The source can have
- * environments that retention has deleted at the target since, above all a source that was restored.
+ * environments that retention has deleted at the target since, above all a source that was
+ * restored.
  */
 function hasArrived({ source, target }: MoveState): boolean {
   const open = new Set(target.filter(({ moving }) => moving !== "arriving").map(({ id }) => id));

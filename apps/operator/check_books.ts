@@ -14,8 +14,8 @@ import { print, readVariable, UsageError } from "./command_line.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
 
 /**
- * Whether breaches break a promise (`alarm`), whether a person has to look (`warning`), or whether a
- * tester in a sandbox can cause them (`note`).
+ * Whether breaches break a promise (`alarm`), whether a person has to look (`warning`), or whether
+ * a tester in a sandbox can cause them (`note`).
  */
 export type Severity = "alarm" | "warning" | "note";
 

@@ -107,8 +107,8 @@ export function printMessage(line: string): void {
 }
 
 /**
- * Names are texts of others: they must not move the cursor or turn the direction of a line. They are
- * shown as JSON escapes them.
+ * Names are texts of others: they must not move the cursor or turn the direction of a line. They
+ * are shown as JSON escapes them.
  */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 

@@ -74,7 +74,8 @@ export function createShop(
       // A second click, and a retry after a lost response, make no second payment.
       idempotencyKey: `order-${id}-${attempt}`,
     }).catch(declinedPayment);
-    // A webhook can tell the decline before this response, and the payer can have begun to pay again.
+    // A webhook can tell the decline before this response, and the payer can have begun to pay
+    // again.
     if (order.attempt === attempt) order.payment_id = payment.id;
     const { next_action } = payment;
     response.redirect(303, next_action?.type === "authenticate" ? next_action.url : page);

@@ -1,7 +1,7 @@
 /**
- * Refuses an argument that is no object, such as `"success"` in place of `{ result: "success" }`, and
- * options that do not exist, such as `idempotency_key`. A program without type checks would send the
- * one, and lose the other.
+ * Refuses an argument that is no object, such as `"success"` in place of `{ result: "success" }`,
+ * and options that do not exist, such as `idempotency_key`. A program without type checks would
+ * send the one, and lose the other.
  */
 
 /** Returns the argument, or throws a `TypeError` that does not show it: it can be a secret. */

@@ -32,7 +32,8 @@ export class Payments {
 
   /**
    * Creates a payment. If it is declined, the call throws an `ApiError` with status 402, the
-   * stored `payment` and `advice`. Other results, also `failed`, are returned as the status of the payment.
+   * stored `payment` and `advice`. Other results, also `failed`, are returned as the status of the
+   * payment.
    */
   create(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
     return this.#transport.send({ method: "POST", path: [PAYMENTS], body: input }, options);

@@ -25,8 +25,8 @@ export interface RequestOptions {
   /** Maximum of retries. By default that of the client. */
   maxRetries?: number | undefined;
   /**
-   * The first attempt fails in this way, in the sandbox (contract §7). Retries have no fault, so the
-   * call shows what a program sees after such a failure.
+   * The first attempt fails in this way, in the sandbox (contract §7). Retries have no fault, so
+   * the call shows what a program sees after such a failure.
    */
   sandboxFault?: SandboxFault | undefined;
 }

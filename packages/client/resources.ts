@@ -1,6 +1,6 @@
 /**
- * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339 in
- * UTC, and amounts are integers in minor units of their currency.
+ * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339
+ * in UTC, and amounts are integers in minor units of their currency.
  * Written by "deno task generate" from shared/.
  */
 
@@ -1462,8 +1462,9 @@ export interface ListPaymentsParams extends ListParams {
   /** Only payments that have saved or used this instrument. */
   instrument_id?: string | undefined;
   /**
-   * Only payments with this text in the reference, the description, or the e-mail address or name
-   * of the customer. Text of 2 to 100 characters.
+   * Only payments with this value, such as an e-mail address, an amount or the last four digits, or
+   * with these words in the customer's name, the reference or the description. If there are none,
+   * only payments with this text in a part of them. Text of 2 to 100 characters.
    */
   search?: string | undefined;
   /** Only items created after this RFC 3339 time. */

@@ -69,8 +69,9 @@ export class Sandbox {
   }
 
   /**
-   * Ends 3-D Secure with a result of the payer's bank. With `success` the payment is `completed`, or
-   * `authorized` if its capture is manual. With `failure` it is declined and the call throws an `ApiError` with status 402 and code `authentication_failed`.
+   * Ends 3-D Secure with a result of the payer's bank. With `success` the payment is `completed`,
+   * or `authorized` if its capture is manual. With `failure` it is declined and the call throws an
+   * `ApiError` with status 402 and code `authentication_failed`.
    */
   authenticate(
     id: string,

@@ -6,8 +6,9 @@ import process from "node:process";
 import { CommandError, EXIT } from "./command.ts";
 
 /**
- * Signals that are passed on to the program. This process ends after it. Without a terminal, as under
- * nohup, SIGHUP keeps its meaning: if it ends this process, the service ends after its launcher.
+ * Signals that are passed on to the program. This process ends after it. Without a terminal, as
+ * under nohup, SIGHUP keeps its meaning: if it ends this process, the service ends after its
+ * launcher.
  */
 const SIGNALS: readonly NodeJS.Signals[] = [
   "SIGINT",

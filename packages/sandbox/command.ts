@@ -1,6 +1,6 @@
 /**
- * A command of the command line: its options, its help, and the errors that end it. Every command is
- * a row of the table in commands.ts, from which the help and the completion are made.
+ * A command of the command line: its options, its help, and the errors that end it. Every command
+ * is a row of the table in commands.ts, from which the help and the completion are made.
  */
 
 import { parseArgs } from "node:util";

@@ -1,6 +1,6 @@
 /**
- * Sends a delivery of an inbox to a receiver, as the service would send it to a URL: the same method,
- * headers and bytes. `fetch` would add headers of its own.
+ * Sends a delivery of an inbox to a receiver, as the service would send it to a URL: the same
+ * method, headers and bytes. `fetch` would add headers of its own.
  */
 
 import { Buffer } from "node:buffer";

@@ -1,6 +1,7 @@
 /**
- * The webhook endpoint of `listen`: an inbox, which also gets the events while nobody listens. A file
- * in the data folder names it, so the next `listen` goes on with it and its secret stays the same.
+ * The webhook endpoint of `listen`: an inbox, which also gets the events while nobody listens. A
+ * file in the data folder names it, so the next `listen` goes on with it and its secret stays the
+ * same.
  */
 
 import { readFileSync } from "node:fs";

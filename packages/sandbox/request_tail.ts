@@ -36,8 +36,8 @@ export class RequestTail {
   }
 
   /**
-   * Returns the requests that have appeared since the last read, oldest first. If it fails, the next
-   * call returns them.
+   * Returns the requests that have appeared since the last read, oldest first. If it fails, the
+   * next call returns them.
    */
   async next(): Promise<LoggedRequest[]> {
     const found: LoggedRequest[] = [];

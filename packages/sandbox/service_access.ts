@@ -52,8 +52,8 @@ function bothOrNeither({ base_url, key, Fault }: Found, names: string): ServiceA
 }
 
 /**
- * Returns a client of that service. With a test key its reads use up no declared faults: `listen` and
- * `logs tail` read all the time, beside the program for which the faults are.
+ * Returns a client of that service. With a test key its reads use up no declared faults: `listen`
+ * and `logs tail` read all the time, beside the program for which the faults are.
  */
 export function openClient(values: Values, surroundings: Surroundings): PaymentsClient {
   return clientOf(findService(values, surroundings));

@@ -6,8 +6,8 @@
 import config from "../../deno.json" with { type: "json" };
 
 /**
- * The arguments of deno; the first one is `run`. The commands also turn off the spans of Deno itself
- * (shared/core/tracing.ts).
+ * The arguments of deno; the first one is `run`. The commands also turn off the spans of Deno
+ * itself (shared/core/tracing.ts).
  */
 export const START_COMMAND: readonly string[] = argumentsOf(config.tasks.start);
 export const SERVE_COMMAND: readonly string[] = argumentsOf(config.tasks.serve);

@@ -245,8 +245,8 @@ const UNKNOWN_ID = "unknown";
 const UNKNOWN_KEY = "no key";
 
 /**
- * Decodes the id of a customer at the end of a path; empty if that is not UTF-8, or has U+0000, which
- * PostgreSQL does not store. Hono would leave what it cannot decode.
+ * Decodes the id of a customer at the end of a path; empty if that is not UTF-8, or has U+0000,
+ * which PostgreSQL does not store. Hono would leave what it cannot decode.
  */
 function customerIn(path: string): string {
   try {

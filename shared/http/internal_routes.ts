@@ -1,6 +1,6 @@
 /**
- * Internal routes that start the workers (of deliveries and of operations) and the retention, and
- * the metrics. `pg_cron` calls the former through `pg_net`, or the local server's ticker does
+ * Internal routes that start the workers (of deliveries, of operations and of search words) and the
+ * retention, and the metrics. `pg_cron` calls the former through `pg_net`, or the local server's ticker does
  * (architecture §4); Prometheus reads the latter. They require a token, which is compared in
  * constant time. Frequent calls are harmless.
  */
@@ -27,6 +27,7 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
   app.post(`/${PAYMENTS_FUNCTION}/internal/relay`, (c) => {
     admitToken(c, deps);
     inBackground(deps.provider_worker.notify());
+    inBackground(deps.webhook_store.writeSearchWords());
     // Without webhooks this is 503, because pg_cron and pay.health would take a 202 for a delivery.
     inBackground(webhooksOf(deps).dispatcher.notify());
     return c.json({ status: "awake" } satisfies DispatcherAwake, 202);

@@ -1,8 +1,8 @@
 /**
  * The retries of a request. It is decided again if another request has changed its resource, if the
  * settings of its sandbox are outdated, during a reset, or while its duplicate is under way. All of
- * these share one budget, so that no cause multiplies another. The record of a provider's result and
- * a command of the operator have a budget of their own.
+ * these share one budget, so that no cause multiplies another. The record of a provider's result
+ * and a command of the operator have a budget of their own.
  */
 
 import { serviceUnavailable } from "../core/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Instruments on the wire: cards and SEPA mandates that a payment has saved, and that later payments
- * can use (contract §2).
+ * Instruments on the wire: cards and SEPA mandates that a payment has saved, and that later
+ * payments can use (contract §2).
  */
 
 import * as z from "zod";

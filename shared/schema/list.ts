@@ -90,8 +90,9 @@ export const ListPaymentsQuery = z.object({
   instrument_id: id("ins_").optional()
     .describe("Only payments that have saved or used this instrument"),
   search: Search.describe(
-    "Only payments with this text in the reference, the description, or the e-mail address or " +
-      "name of the customer",
+    "Only payments with this value, such as an e-mail address, an amount or the last four digits, " +
+      "or with these words in the customer's name, the reference or the description. If there are " +
+      "none, only payments with this text in a part of them",
   ),
   created_after: After,
   created_before: Before,

@@ -38,6 +38,8 @@ export function commitParameters(
 
 /** The bytes of a row beside its text: ids, amounts, times, and its entries in indexes. */
 const ROW_BYTES = 300;
+/** The bytes of the words by which a search finds a payment: 3 to 30 rows, usually less than 10. */
+const WORDS_BYTES = 2_000;
 
 /** Estimates what a change adds to its sandbox, without the deliveries of its events. */
 function storedBy(change: Change): StoredBytes {
@@ -51,7 +53,8 @@ function storedBy(change: Change): StoredBytes {
   for (const { request } of operations) texts.push(JSON.stringify(request));
   for (const row of instruments ?? []) texts.push(JSON.stringify(row));
   const rows = texts.length + refunds.length + ledger.length + 2 * operations.length;
-  const bytes = Buffer.byteLength(texts.join("")) + rows * ROW_BYTES;
+  const bytes = Buffer.byteLength(texts.join("")) + rows * ROW_BYTES +
+    (expects === null && payment ? WORDS_BYTES : 0);
   return { bytes, events: events.length };
 }
 

@@ -184,8 +184,8 @@ export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */
   final_minor: number;
   /**
-   * The handled events about the transfer of an event, with its block unless it is final. Those that
-   * the chain has told later than the event can be handled before it.
+   * The handled events about the transfer of an event, with its block unless it is final. Those
+   * that the chain has told later than the event can be handled before it.
    */
   reports: readonly {
     state: ProviderEventState;

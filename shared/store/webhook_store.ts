@@ -227,6 +227,9 @@ const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
   p_at => $4::text::timestamptz, p_endpoint_body => $5::text, p_event_id => $6::text,
   p_delivery_id => $7::text) as outcome`;
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
+/** Milliseconds between two runs of the job of searches, whose ticks come every second or 5 s. */
+const WORDS_EVERY_MS = 4_000;
+const WRITE_SEARCH_WORDS = `select pay.write_search_words()::text as events`;
 
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
 type ChangeRow = Row<"stale" | "full" | "crowded" | "calling_off" | "unread" | "off">;
@@ -239,6 +242,8 @@ export class WebhookStore {
   readonly #database: Database;
   readonly #calls: EntryCalls;
   readonly #on_due: () => void;
+  #writing = Promise.resolve();
+  #words_from = 0;
 
   /**
    * @param calls the single calls of the same database
@@ -377,6 +382,18 @@ export class WebhookStore {
   async purge(at_ms: number): Promise<number> {
     const [row] = await this.#database.query<{ purged: string }>(PURGE, [formatTime(at_ms)]);
     return Number(row!.purged);
+  }
+
+  /**
+   * Writes the words by which a search finds the newest payments, unless the last run began a moment
+   * ago: a run looks at every environment. After an error the next run writes them.
+   */
+  writeSearchWords(): Promise<void> {
+    const now = performance.now();
+    if (now < this.#words_from) return this.#writing;
+    this.#words_from = now + WORDS_EVERY_MS;
+    return this.#writing = this.#writing
+      .then(() => this.#database.query(WRITE_SEARCH_WORDS, [])).then(() => {}, () => {});
   }
 }
 

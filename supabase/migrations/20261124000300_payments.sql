@@ -486,6 +486,39 @@ comment on column pay.erasures.run_number is 'The number of requests of a seeded
 comment on column pay.erasures.is_done is 'Whether nothing is left to erase.';
 comment on column pay.erasures.erased_at is 'The time of the request, by the clock of the database.';
 
+create table pay.search_words (
+  environment_id text collate "C" not null,
+  payment_id text collate "C" not null,
+  word bigint not null,
+  constraint search_words_pkey primary key (environment_id, payment_id, word)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
+comment on table pay.search_words is
+  'The words and values by which a search finds payments. A job writes them after the payments, so no create pays for them.';
+comment on column pay.search_words.environment_id is 'The environment of the row.';
+comment on column pay.search_words.payment_id is 'The payment.';
+comment on column pay.search_words.word is
+  'pay_internal.word_hashes: the first 64 bits of SHA-256 of the environment and the word.';
+
+-- The environment is a part of the word.
+create index search_words_word on pay.search_words (word, payment_id);
+comment on index pay.search_words_word is
+  'pay_internal.sought: how many payments have a word. pay_internal.found_rows reads it, too.';
+
+create table pay.search_cursors (
+  environment_id text collate "C" not null,
+  after_id text collate "C" not null,
+  seen text[] collate "C" not null,
+  marked_id text collate "C",
+  marked_at timestamptz,
+  constraint search_cursors_pkey primary key (environment_id)
+);
+comment on table pay.search_cursors is 'How far the job has read the events of an environment for pay.search_words.';
+comment on column pay.search_cursors.environment_id is 'The environment.';
+comment on column pay.search_cursors.after_id is 'The events up to this one are read.';
+comment on column pay.search_cursors.seen is 'The later events that are read, too.';
+comment on column pay.search_cursors.marked_id is 'The event to which after_id moves next; null: it has reached the newest.';
+comment on column pay.search_cursors.marked_at is 'The time at which that was the newest event.';
+
 create type pay_internal.document as (
   requests jsonb,
   records jsonb,

@@ -41,7 +41,8 @@ begin
     'inbox_entries', 'attempt_log', 'sandbox_settings', 'sandboxes', 'sandbox_storage', 'faults', 'requests',
     'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_operations',
     'provider_events', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts',
-    'bank_files', 'bank_entries', 'bank_details', 'bank_exports', 'bank_orders', 'erasures'
+    'bank_files', 'bank_entries', 'bank_details', 'bank_exports', 'bank_orders', 'erasures',
+    'search_words', 'search_cursors'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',

@@ -3079,6 +3079,7 @@ begin
   if p_from is null then
     update pay.payments p set body = pay_internal.without_persons(v_text), is_erased = true
     where p.environment_id = p_environment_id and p.id = p_id;
+    perform pay_internal.renew_words(p_environment_id, p_id);
     -- Events of triggers.
     update pay.events v set body = pay_internal.without_persons(v.body)
     where v.environment_id = p_environment_id and v.subject_id = p_id and v.sequence is null
@@ -3285,6 +3286,7 @@ declare
   v_instruments text[];
 begin
   perform set_config('pay.erasing', 'on', true);
+  perform pg_advisory_xact_lock_shared(pay_internal.words_lock(v_environment_id));
   payments := 0;
   foreach v_id in array p_ids loop
     p_erasure.at_sequence := pay_internal.erase_payment(v_environment_id, v_id, v_from, v_until);
@@ -5344,6 +5346,8 @@ returns text language sql immutable as $$
   select case
     when p_name = 'search' then pay_internal.search_condition(
       case p_kind when 'payments' then '"customer":' else '"description":' end)
+    when p_name = 'found' then
+      'pay_internal.is_found($1, t.id, t.reference, t.customer_id, $2 -> ''found'')'
     when p_kind = 'payments' and p_name = 'customer' then $condition$
       case when strpos(t.body, $2 ->> 'customer') > 0
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
@@ -5392,6 +5396,7 @@ declare
     ) t limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
+  if p_filters ? 'found' then return pay_internal.found_rows(p_filters -> 'found'); end if;
   if p_kind <> 'events' or not p_filters ?| array['subject_id', 'instrument_id'] then
     return null;
   end if;
@@ -5449,6 +5454,7 @@ create or replace function pay_internal.list_page(
 declare
   v_filters jsonb := p_filters;
   v_subject text;
+  v_found jsonb;
   v_few text;
   v_column text;
   v_match text;
@@ -5472,6 +5478,12 @@ begin
   if p_kind = 'events' and p_filters ? 'request_id' then
     v_filters := v_filters
       || pay_internal.event_bounds(p_environment_id, p_filters ->> 'request_id');
+  end if;
+  if p_kind = 'payments' and p_filters ? 'search' then
+    v_found := pay_internal.sought(p_environment_id, p_filters ->> 'search');
+    if v_found is not null then
+      v_filters := v_filters - 'search' || jsonb_build_object('found', v_found);
+    end if;
   end if;
 
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
@@ -5578,6 +5590,13 @@ declare
   v_requests jsonb := p_requests::jsonb;
   v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
+  -- A search finds what its client has just made.
+  perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
+  from (
+    select distinct f.environment_id from unnest(v_found) f
+    where f.outcome = 'ok' and v_requests -> (f.n - 1) ->> 'kind' = 'payments'
+      and v_requests -> (f.n - 1) -> 'filters' ? 'search'
+  ) o;
   return query
     with requested as materialized (
       select f.*, r."limit", r.starting_after, r.is_plain,
@@ -7593,7 +7612,9 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0))
+    or not pg_try_advisory_xact_lock_shared(pay_internal.words_lock(p_environment_id))
+  then
     return 0;
   end if;
   foreach v_table in array array[
@@ -7601,7 +7622,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines', 'erasures'
+    'sandbox_settings', 'transcript_lines', 'erasures', 'search_words', 'search_cursors'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -7773,6 +7794,7 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('search_words', 'payment_id', 'pay_', false, 'for update skip locked'),
       ('bank_details', 'owner_id', 'pay_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
@@ -7797,6 +7819,8 @@ begin
           where v.environment_id = o.environment_id and v.subject_id = o.' || case
             when v_kind.table_name in ('payments', 'transfers') then 'id'
             when v_kind.table_name in ('refunds', 'disputes') then 'payment_id' end || ') ',
+        case when v_kind.table_name = 'search_words' then 'and not exists (select from pay.payments p
+          where p.environment_id = o.environment_id and p.id = o.payment_id)' end,
         case
           when p_at <= pay_internal.server_time() then ''
           when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
@@ -7806,7 +7830,8 @@ begin
         end)
     ) using
       p_environment_id, least(pay_internal.id_floor(v_kind.prefix, v_before) collate "C",
-        case when v_kind.table_name in ('transfers', 'refunds', 'disputes', 'payments')
+        case when v_kind.table_name in
+            ('transfers', 'refunds', 'disputes', 'payments', 'search_words')
           then v_kind.prefix || substr(v_first_event, 5) end), p_batch, p_at;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
@@ -9504,6 +9529,346 @@ begin
   get diagnostics v_rows = row_count;
   return v_rows;
 end $$;
+
+create or replace function pay_internal.sought_amounts(p_text text)
+returns text[] language plpgsql immutable parallel safe as $$
+declare
+  v_number constant text := substring(p_text
+    from '^(?:[A-Za-z]{3,4}|[€$£¥])?\s*([0-9][0-9., '']{0,19})\s*(?:[A-Za-z]{3,4}|[€$£¥])?$');
+begin
+  return array(
+    select '#' || trim_scale(r.amount::numeric) from (values
+      (replace(v_number, ',', '.'), '^[0-9]+([.,][0-9]{1,6})?$'),
+      (regexp_replace(v_number, '[., '']', '', 'g'), '^[0-9]{1,3}([., ''])[0-9]{3}(\1[0-9]{3})*$'),
+      (replace(regexp_replace(v_number, '[. '']', '', 'g'), ',', '.'),
+        '^[0-9]{1,3}([. ''])[0-9]{3}(\1[0-9]{3})*,[0-9]{1,6}$'),
+      (regexp_replace(v_number, '[, '']', '', 'g'),
+        '^[0-9]{1,3}([, ''])[0-9]{3}(\1[0-9]{3})*[.][0-9]{1,6}$')
+    ) r (amount, form)
+    where btrim(v_number) ~ r.form);
+end $$;
+
+create or replace function pay_internal.sought(p_environment_id text, p_text text)
+returns jsonb language plpgsql stable as $$
+declare
+  v_text constant text := btrim(p_text);
+  v_body constant text := substring(upper(regexp_replace(v_text, '[^A-Za-z0-9]', '', 'g'))
+    from '^RF[0-9]{2}([0-9A-HJKMNP-TV-Z]{16})$');
+  v_words constant bigint[] :=
+    pay_internal.word_hashes(p_environment_id, pay_internal.text_words(v_text));
+  v_rarest bigint;
+  v_rows bigint;
+  v_found jsonb;
+  v_is_known boolean;
+begin
+  select w.word, c.rows into v_rarest, v_rows
+  from unnest(v_words) w (word)
+  cross join lateral (
+    select count(*) as rows from (
+      select from pay.search_words s
+      where s.word = any (array[w.word]) and s.environment_id = p_environment_id
+      order by s.word desc, s.payment_id desc limit pay_internal.page_rows() + 1
+    ) few
+  ) c
+  order by c.rows limit 1;
+  v_found := jsonb_build_object('text', v_text, 'words', v_words,
+    'rarest', case when v_rows > 0 then v_rarest end,
+    'values', pay_internal.word_hashes(p_environment_id,
+      array_remove(array['=' || pay_internal.plain_text(v_text), '=' || lower(v_body)], null)
+      || pay_internal.sought_amounts(v_text)));
+  if v_rows > pay_internal.page_rows() then return v_found; end if;
+  execute format('select exists (select from (%s) t where pay_internal.is_found($1, t.id,
+      t.reference, t.customer_id, $2))', pay_internal.found_rows(v_found))
+  into v_is_known using p_environment_id, v_found, '~', '';
+  return case when v_is_known then v_found end;
+end $$;
+
+create or replace function pay_internal.found_rows(p_found jsonb)
+returns text language plpgsql immutable as $$
+declare
+  v_part constant text := '(select t.%1$s as id from pay.%2$s t
+    where t.%3$s = any (array[%4$s]) and t.%3$s is not null and t.environment_id = $1
+      and t.%1$s < $3 and t.%1$s >= $4
+    order by t.%3$s desc, %5$s t.%1$s desc limit pay_internal.page_rows())';
+  v_parts text;
+begin
+  select string_agg(format(v_part, 'payment_id', 'search_words', 'word', w.word || '::bigint', ''),
+    ' union all ')
+  into v_parts
+  from (
+    select jsonb_array_elements_text(p_found -> 'values') as word
+    union select p_found ->> 'rarest' where p_found ->> 'rarest' is not null
+  ) w;
+  select concat_ws(' union all ', v_parts, string_agg(format(v_part, 'id', 'payments', c.name,
+    quote_literal(p_found ->> 'text'), 't.environment_id desc,'), ' union all '))
+  into v_parts
+  from unnest(array['id', 'reference', 'customer_id']) c (name);
+  return format('select p.* from (
+      select u.id from (%s) u group by u.id order by u.id desc limit pay_internal.page_rows()
+    ) c
+    cross join lateral (
+      select p.* from pay.payments p where p.environment_id = $1 and p.id = c.id offset 0
+    ) p', v_parts);
+end $$;
+
+create or replace function pay_internal.is_found(
+  p_environment_id text, p_id text, p_reference text, p_customer_id text, p_found jsonb
+) returns boolean language plpgsql stable as $$
+declare
+  v_values constant bigint[] :=
+    array(select jsonb_array_elements_text(p_found -> 'values')::bigint);
+  v_words constant bigint[] := array(select jsonb_array_elements_text(p_found -> 'words')::bigint);
+begin
+  return p_found ->> 'text' in (p_id, p_reference, p_customer_id)
+    or (select count(*) filter (where w.word = any (v_values)) > 0
+        or count(*) filter (where w.word = any (v_words)) = nullif(cardinality(v_words), 0)
+      from pay.search_words w
+      where w.environment_id = p_environment_id and w.payment_id = p_id
+        and w.word = any (v_values || v_words)) is true;
+end $$;
+
+create or replace function pay_internal.words_of_job()
+returns integer language sql immutable parallel safe as $$ select 2000 $$;
+
+create or replace function pay_internal.words_of_search()
+returns integer language sql immutable parallel safe as $$ select 200 $$;
+
+create or replace function pay_internal.most_words()
+returns integer language sql immutable parallel safe as $$ select 16 $$;
+
+create or replace function pay_internal.most_keys()
+returns integer language sql immutable parallel safe as $$ select 20 $$;
+
+create or replace function pay_internal.late_time()
+returns interval language sql immutable parallel safe as $$ select interval '20 seconds' $$;
+
+create or replace function pay_internal.most_seen()
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
+
+create or replace function pay_internal.environments_of_job()
+returns integer language sql immutable parallel safe as $$ select 200 $$;
+
+create or replace function pay_internal.job_time()
+returns interval language sql immutable parallel safe as $$ select interval '1 second' $$;
+
+create or replace function pay_internal.words_lock(p_environment_id text)
+returns bigint language sql immutable parallel safe as $$
+  select hashtextextended('words ' || p_environment_id, 0)
+$$;
+
+create or replace function pay_internal.plain_text(p_text text)
+returns text language plpgsql immutable parallel safe as $$
+declare
+  v_text text := lower(btrim(p_text) collate "C");
+begin
+  if octet_length(v_text) = length(v_text) then return v_text; end if;
+  v_text := regexp_replace(normalize(v_text, nfkd), '[\u0300-\u036f]', '', 'g');
+  v_text := translate(lower(v_text collate "C"),
+    'ØøŁłĐđıΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ',
+    'oollddiαβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюя');
+  return replace(replace(replace(replace(replace(replace(replace(v_text,
+    'ß', 'ss'), 'ẞ', 'ss'), 'æ', 'ae'), 'Æ', 'ae'), 'œ', 'oe'), 'Œ', 'oe'), 'þ', 'th');
+end $$;
+
+create or replace function pay_internal.text_words(p_text text)
+returns text[] language plpgsql immutable parallel safe as $$
+begin
+  return array(
+    select w.word from (
+      select t.word, min(t.n) as n
+      from unnest(string_to_array(translate(
+        regexp_replace(pay_internal.plain_text(p_text), '([aou])e', '\1', 'g'),
+        e'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~\t\n\r«»¡¿·•–—…‘’“”„', repeat(' ', 60)), ' ')
+      ) with ordinality t (word, n)
+      where t.word <> '' group by 1
+    ) w
+    order by w.n limit pay_internal.most_words());
+end $$;
+
+create or replace function pay_internal.minor_digits(p_currency text)
+returns integer language plpgsql immutable parallel safe as $$
+begin
+  return case
+    when p_currency = any ('{BIF,CLP,DJF,GNF,ISK,JPY,KMF,KRW,PYG,RWF,UGX,VND,VUV,XAF,XOF,XPF}')
+      then 0
+    when p_currency = any ('{BHD,IQD,JOD,KWD,LYD,OMR,TND}') then 3
+    when p_currency = any ('{USDC,USDT}') then 6
+    else 2 end;
+end $$;
+
+create or replace function pay_internal.reference_body(p_id text)
+returns text language plpgsql immutable parallel safe as $$
+declare
+  v_hash constant bytea := sha256(convert_to('creditor reference ' || p_id, 'UTF8'));
+begin
+  return (select string_agg(
+      substr('0123456789abcdefghjkmnpqrstvwxyz', get_byte(v_hash, n) % 32 + 1, 1), '' order by n)
+    from generate_series(0, 15) n);
+end $$;
+
+create or replace function pay_internal.words_of(p_payment pay.payments)
+returns text[] language plpgsql stable as $$
+declare
+  v_body jsonb;
+  v_method jsonb;
+  v_email text;
+begin
+  v_body := p_payment.body::jsonb;
+  v_method := v_body -> 'method';
+  v_email := v_body #>> '{customer,email}';
+  return array(
+    select '=' || pay_internal.plain_text(v.value) from unnest(array[
+      v_email, v_body #>> '{metadata,order_id}', v_body #>> '{metadata,order}',
+      v_body #>> '{metadata,orderId}', v_method #>> '{card,last4}', v_method #>> '{iban,last4}',
+      v_method #>> '{mandate,id}', v_method #>> '{wallet,address}', v_method #>> '{wallet,tx_hash}',
+      v_body #>> '{next_action,address}', case when pay_internal.rail_is_by_bank(
+        p_payment.method_kind) then pay_internal.reference_body(p_payment.id) end
+    ]) v (value) where v.value <> ''
+    union select '#' || trim_scale(
+      p_payment.amount_minor / 10::numeric ^ pay_internal.minor_digits(p_payment.currency))
+    union select unnest(pay_internal.text_words(concat_ws(' ', v_body #>> '{customer,name}',
+      split_part(v_email, '@', 1), p_payment.reference, v_body ->> 'description'))));
+exception when data_exception then
+  raise warning 'payment % has no words: %', p_payment.id, sqlerrm;
+  return '{}';
+end $$;
+
+create or replace function pay_internal.word_hashes(p_environment_id text, p_words text[])
+returns bigint[] language plpgsql immutable parallel safe as $$
+begin
+  return array(
+    select ('x' || encode(substr(sha256(convert_to(p_environment_id || ' ' || w.word, 'UTF8')),
+      1, 8), 'hex'))::bit(64)::bigint
+    from unnest(p_words) w (word));
+end $$;
+
+create or replace function pay_internal.add_words(p_environment_id text, p_ids text[])
+returns void language plpgsql volatile as $$
+begin
+  insert into pay.search_words (environment_id, payment_id, word)
+  select p_environment_id, o.id, w.word
+  from (
+    select p.id, pay_internal.words_of(p) as words from pay.payments p
+    where p.environment_id = p_environment_id and p.id = any (p_ids)
+    union all
+    select i.id, array_agg('=' || pay_internal.plain_text(v.key)) from unnest(p_ids) i (id)
+    cross join lateral (
+      select v.idempotency_key as key from pay.events v
+      where v.environment_id = p_environment_id and v.subject_id = i.id
+      order by v.environment_id desc, v.subject_id desc, v.sequence desc
+      limit pay_internal.most_keys()
+    ) v
+    where v.key is not null group by i.id
+  ) o
+  cross join lateral unnest(pay_internal.word_hashes(p_environment_id, o.words)) w (word)
+  -- The order of the primary key, whose pages are then full.
+  order by o.id, w.word
+  on conflict do nothing;
+end $$;
+
+create or replace function pay_internal.renew_words(p_environment_id text, p_id text)
+returns void language plpgsql volatile as $$
+begin
+  delete from pay.search_words w where w.environment_id = p_environment_id and w.payment_id = p_id;
+  perform pay_internal.add_words(p_environment_id, array[p_id]);
+end $$;
+
+create or replace function pay_internal.write_words(
+  p_environment_id text, p_most integer, p_waits boolean default false
+) returns integer language plpgsql volatile as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+  v_cursor pay.search_cursors;
+  v_after text;
+  v_new text[];
+  v_is_over boolean;
+  v_has_lock boolean;
+begin
+  for v_try in 1..case when p_waits then 11 else 1 end loop
+    if v_try > 1 then perform pg_sleep(0.02); end if;
+    v_has_lock := pg_try_advisory_xact_lock(pay_internal.words_lock(p_environment_id));
+    exit when v_has_lock;
+  end loop;
+  if not v_has_lock or not exists (
+    select from pay.environments e
+    where e.id = p_environment_id and e.retired_at is null and e.moving is null
+  ) then
+    return 0;
+  end if;
+  select * into v_cursor from pay.search_cursors c where c.environment_id = p_environment_id;
+  v_cursor.environment_id := p_environment_id;
+  v_after := coalesce(v_cursor.after_id, '');
+  v_cursor.seen := coalesce(v_cursor.seen, '{}');
+  v_new := array(
+    select r.id from (
+      select v.id from pay.events v
+      where v.environment_id = any (array[p_environment_id]) and v.id > v_after
+      order by v.environment_id, v.id limit cardinality(v_cursor.seen) + p_most
+    ) r
+    except select unnest(v_cursor.seen));
+  v_is_over := v_now not between v_cursor.marked_at and v_cursor.marked_at
+      + pay_internal.late_time()
+    or cardinality(v_cursor.seen) > pay_internal.most_seen();
+  if v_new = '{}' and v_is_over is not true then return 0; end if;
+  perform pay_internal.add_words(p_environment_id, array(
+    select distinct v.subject_id from pay.events v
+    where v.environment_id = p_environment_id and v.id = any (v_new)
+      and starts_with(v.subject_id, 'pay_')));
+  v_cursor.seen := v_cursor.seen || v_new;
+  if v_is_over then
+    v_after := v_cursor.marked_id;
+    v_cursor.seen := array(select s.id from unnest(v_cursor.seen) s (id) where s.id > v_after);
+  end if;
+  if v_is_over is not false then
+    v_cursor.marked_id := (select max(s.id) from unnest(v_cursor.seen) s (id));
+    v_cursor.marked_at := case when v_cursor.marked_id is not null then v_now end;
+  end if;
+  v_cursor.after_id := v_after;
+  insert into pay.search_cursors select v_cursor.*
+  on conflict on constraint search_cursors_pkey do update set after_id = excluded.after_id,
+    seen = excluded.seen, marked_id = excluded.marked_id, marked_at = excluded.marked_at;
+  return cardinality(v_new);
+end $$;
+
+create or replace function pay.write_search_words()
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz;
+  v_environment_id text;
+  v_events bigint := 0;
+begin
+  perform pay_internal.act_as_worker();
+  for v_environment_id in
+    select t.id from (
+      select e.id, row_number() over (partition by e.account order by random()) as turn
+      from pay.environments e
+      left join pay.search_cursors c on c.environment_id = e.id
+      -- Computed here, because a coalesce in the comparison is no condition of an index.
+      cross join lateral (select coalesce(c.after_id, '') as after_id offset 0) a
+      -- In the order of the primary key, so that the planner uses it with any statistics.
+      left join lateral (
+        select v.id from pay.events v
+        where v.environment_id = any (array[e.id]) and v.id > a.after_id
+        order by v.environment_id, v.id limit 1
+      ) v on true
+      where e.retired_at is null and e.moving is null
+        and coalesce(v.id, c.marked_id) is not null
+    ) t
+    order by t.turn, random() limit pay_internal.environments_of_job()
+  loop
+    v_until := coalesce(v_until, clock_timestamp() + pay_internal.job_time());
+    begin
+      v_events := v_events
+        + pay_internal.write_words(v_environment_id, pay_internal.words_of_job());
+    exception when others then
+      raise warning 'the search words of % failed: % %', v_environment_id, sqlstate, sqlerrm;
+    end;
+    exit when clock_timestamp() > v_until;
+  end loop;
+  return v_events;
+end $$;
+grant execute on function pay.write_search_words() to pay_api, pay_operator;
 
 create or replace function pay_internal.delivery_bytes(p_environment_id text, p_events bigint)
 returns bigint language plpgsql stable as $$

@@ -1,5 +1,5 @@
--- Purpose: the jobs of pg_cron, where it exists (as on Supabase): the dispatcher, retention, the
--- check of the books. Elsewhere the ticker of `deno task serve` does the same.
+-- Purpose: the jobs of pg_cron, where it exists (as on Supabase): the dispatcher, the words of
+-- searches, retention, the check of the books. Elsewhere the ticker of `deno task serve` does the same.
 
 -- Without a clock of the database everything still works but retries, which then need another: what
 -- stands in the way is said and does not stop the migration.
@@ -31,6 +31,8 @@ begin
       using 'pay-dispatcher', v_every, 'select pay.wake_dispatcher()';
     end;
     execute 'select cron.schedule($1, $2, $3)'
+    using 'pay-search', v_every, 'select pay.write_search_words()';
+    execute 'select cron.schedule($1, $2, $3)'
     -- Batch after batch, each in a transaction of its own, until nothing is left or the time is up.
     -- Half of the time belongs to requests, which would wait for the processor and the disk.
     -- A block and no procedure: one that commits can pin no search_path.
@@ -54,7 +56,7 @@ $$$job$;
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-cron-log', '23 3 * * *', $job$delete from cron.job_run_details r using cron.job j
 where j.jobid = r.jobid
-  and j.jobname in ('pay-dispatcher', 'pay-retention', 'pay-invariants', 'pay-cron-log')
+  and j.jobname in ('pay-dispatcher', 'pay-search', 'pay-retention', 'pay-invariants', 'pay-cron-log')
   and r.runid <= (
     select max(o.runid) from cron.job_run_details o
     where coalesce(o.end_time, o.start_time) < now() - interval '7 days'

@@ -16,8 +16,8 @@
 -- no e-mail address, only a hash of it.
 --
 -- Concurrency: the order of locks of commit.sql: payments by id, the customer, instruments by id,
--- the idempotency key of the request, then those of the responses that change, in their order, and
--- last pay_internal.lock_logs.
+-- the idempotency key of the request, pay_internal.words_lock, then those of the responses that
+-- change, in their order, and last pay_internal.lock_logs.
 
 create or replace function pay_internal.erased_at_once()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;
@@ -223,6 +223,7 @@ begin
   if p_from is null then
     update pay.payments p set body = pay_internal.without_persons(v_text), is_erased = true
     where p.environment_id = p_environment_id and p.id = p_id;
+    perform pay_internal.renew_words(p_environment_id, p_id);
     -- Events of triggers.
     update pay.events v set body = pay_internal.without_persons(v.body)
     where v.environment_id = p_environment_id and v.subject_id = p_id and v.sequence is null
@@ -450,6 +451,7 @@ declare
   v_instruments text[];
 begin
   perform set_config('pay.erasing', 'on', true);
+  perform pg_advisory_xact_lock_shared(pay_internal.words_lock(v_environment_id));
   payments := 0;
   foreach v_id in array p_ids loop
     p_erasure.at_sequence := pay_internal.erase_payment(v_environment_id, v_id, v_from, v_until);

@@ -74,13 +74,15 @@ $$;
 -- The condition of a filter; $2 as in pay_internal.list_query. Most filters are columns. The e-mail
 -- address of a payment's customer and the texts of a search are only in its body: columns would
 -- cost every create more than the filter costs a page, which reads pay_internal.page_rows() bodies
--- at most (ADR 0004). Only bodies that contain the text are parsed. JSON escapes no character of an
+-- at most (ADR 0004). "found" is a search that pay.search_words answers. Only bodies that contain the text are parsed. JSON escapes no character of an
 -- e-mail address.
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text language sql immutable as $$
   select case
     when p_name = 'search' then pay_internal.search_condition(
       case p_kind when 'payments' then '"customer":' else '"description":' end)
+    when p_name = 'found' then
+      'pay_internal.is_found($1, t.id, t.reference, t.customer_id, $2 -> ''found'')'
     when p_kind = 'payments' and p_name = 'customer' then $condition$
       case when strpos(t.body, $2 ->> 'customer') > 0
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
@@ -123,10 +125,10 @@ returns text language sql immutable as $$
   end
 $$;
 
--- A query for all events of one subject, or of an instrument and its payments, whose index by subject
--- has another order than the list; null if there are more rows than a page may read. Only the index
--- by subject has the order of the query. Reads the environment that is open; $1 and $2 as in
--- pay_internal.list_query.
+-- A query for the payments that a search can mean. Or for all events of one subject, or of an
+-- instrument and its payments, whose index by subject has another order than the list; null if there
+-- are more rows than a page may read. Only the index by subject has the order of the query. Reads
+-- the environment that is open; $1 to $4 as in pay_internal.list_query.
 create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
 ) returns text language plpgsql stable as $$
@@ -138,6 +140,7 @@ declare
     ) t limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
+  if p_filters ? 'found' then return pay_internal.found_rows(p_filters -> 'found'); end if;
   if p_kind <> 'events' or not p_filters ?| array['subject_id', 'instrument_id'] then
     return null;
   end if;
@@ -204,6 +207,7 @@ create or replace function pay_internal.list_page(
 declare
   v_filters jsonb := p_filters;
   v_subject text;
+  v_found jsonb;
   v_few text;
   v_column text;
   v_match text;
@@ -227,6 +231,12 @@ begin
   if p_kind = 'events' and p_filters ? 'request_id' then
     v_filters := v_filters
       || pay_internal.event_bounds(p_environment_id, p_filters ->> 'request_id');
+  end if;
+  if p_kind = 'payments' and p_filters ? 'search' then
+    v_found := pay_internal.sought(p_environment_id, p_filters ->> 'search');
+    if v_found is not null then
+      v_filters := v_filters - 'search' || jsonb_build_object('found', v_found);
+    end if;
   end if;
 
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
@@ -351,6 +361,13 @@ declare
   v_requests jsonb := p_requests::jsonb;
   v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
+  -- A search finds what its client has just made.
+  perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
+  from (
+    select distinct f.environment_id from unnest(v_found) f
+    where f.outcome = 'ok' and v_requests -> (f.n - 1) ->> 'kind' = 'payments'
+      and v_requests -> (f.n - 1) -> 'filters' ? 'search'
+  ) o;
   return query
     with requested as materialized (
       select f.*, r."limit", r.starting_after, r.is_plain,

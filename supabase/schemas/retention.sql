@@ -30,7 +30,9 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0))
+    or not pg_try_advisory_xact_lock_shared(pay_internal.words_lock(p_environment_id))
+  then
     return 0;
   end if;
   foreach v_table in array array[
@@ -38,7 +40,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines', 'erasures'
+    'sandbox_settings', 'transcript_lines', 'erasures', 'search_words', 'search_cursors'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -232,6 +234,7 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('search_words', 'payment_id', 'pay_', false, 'for update skip locked'),
       ('bank_details', 'owner_id', 'pay_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
@@ -256,6 +259,8 @@ begin
           where v.environment_id = o.environment_id and v.subject_id = o.' || case
             when v_kind.table_name in ('payments', 'transfers') then 'id'
             when v_kind.table_name in ('refunds', 'disputes') then 'payment_id' end || ') ',
+        case when v_kind.table_name = 'search_words' then 'and not exists (select from pay.payments p
+          where p.environment_id = o.environment_id and p.id = o.payment_id)' end,
         case
           when p_at <= pay_internal.server_time() then ''
           when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
@@ -265,7 +270,8 @@ begin
         end)
     ) using
       p_environment_id, least(pay_internal.id_floor(v_kind.prefix, v_before) collate "C",
-        case when v_kind.table_name in ('transfers', 'refunds', 'disputes', 'payments')
+        case when v_kind.table_name in
+            ('transfers', 'refunds', 'disputes', 'payments', 'search_words')
           then v_kind.prefix || substr(v_first_event, 5) end), p_batch, p_at;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;

@@ -138,8 +138,8 @@ async function playAll(
       stages.delete(stage);
     }
   };
-  // The driver can write once more to the connection of a server that was killed, and connects again
-  // for nobody's query while the server recovers.
+  // The driver can write once more to the connection of a server that was killed, and connects
+  // again for nobody's query while the server recovers.
   globalThis.addEventListener("unhandledrejection", (event) => {
     const is_ended = /ended by the other party/.test(event.reason?.message);
     if (is_ended || isCutOff(event.reason)) event.preventDefault();

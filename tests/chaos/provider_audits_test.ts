@@ -1,7 +1,7 @@
 /**
- * The judges of the runs with live cards and with a bank find every broken promise. They find nothing
- * in a good run; then each case breaks one thing in the books of the provider or the bank, in ours or
- * in a response, and the judge must name it.
+ * The judges of the runs with live cards and with a bank find every broken promise. They find
+ * nothing in a good run; then each case breaks one thing in the books of the provider or the bank,
+ * in ours or in a response, and the judge must name it.
  */
 
 import assert from "node:assert/strict";

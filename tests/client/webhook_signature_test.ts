@@ -1,8 +1,8 @@
 /**
- * The receivers' module: the published vectors, and cases that vectors cannot express. It accepts no
- * header that an attacker without the secret can write (security.md, forged deliveries): the message
- * of a failure has the seed; `SEED` sets it. The npm packages `stripe` and `standardwebhooks` accept
- * our signatures, and we accept theirs. They read the machine's clock.
+ * The receivers' module: the published vectors, and cases that vectors cannot express. It accepts
+ * no header that an attacker without the secret can write (security.md, forged deliveries): the
+ * message of a failure has the seed; `SEED` sets it. The npm packages `stripe` and
+ * `standardwebhooks` accept our signatures, and we accept theirs. They read the machine's clock.
  */
 
 import assert from "node:assert/strict";

@@ -70,7 +70,8 @@ Deno.test("client types of bodies equal those of the schemas", () => {
       "card" | "iban" | "wallet" | "amount" | "amount_minor"
     >
   >;
-  // zod takes a preprocessed member as `unknown`, and the members of both kinds of card as optional.
+  // zod takes a preprocessed member as `unknown`, and the members of both kinds of card as
+  // optional.
   true satisfies Equal<client.PaymentFields["card"], client.CardInput | undefined>;
   true satisfies Mutual<
     Complete<client.CardNumberInput & client.CardTokenInput>,

@@ -120,7 +120,7 @@ Deno.test("readBankFile() reads the results of recalls", async () => {
   );
 });
 
-const UNTOLD: Told = [ORDER];
+const NO_STATUS: Told = [ORDER];
 const REASON: Told = [ORDER, null, "AC01"];
 
 /** Files with a transaction that has no status, and its status; null: it tells nothing. */
@@ -136,9 +136,9 @@ const WITHOUT_STATUS: [name: string, file: string, code: string | null][] = [
     writeReport(null, [["PMT-1", "RJCT"]], [["PMT-1"], REASON]),
     null,
   ],
-  ["no reason in a rejected batch", writeReport(null, [["PMT-1", "RJCT"], UNTOLD]), null],
-  ["the conclusion of a recall", writeRecallReply("CNCL", null, [["PMT-1"], UNTOLD]), "CNCL"],
-  ["a recall of a batch", writeRecallReply(null, null, [["PMT-1", "ACCR"], UNTOLD]), "ACCR"],
+  ["no reason in a rejected batch", writeReport(null, [["PMT-1", "RJCT"], NO_STATUS]), null],
+  ["the conclusion of a recall", writeRecallReply("CNCL", null, [["PMT-1"], NO_STATUS]), "CNCL"],
+  ["a recall of a batch", writeRecallReply(null, null, [["PMT-1", "ACCR"], NO_STATUS]), "ACCR"],
 ];
 
 for (const [name, file, code] of WITHOUT_STATUS) {

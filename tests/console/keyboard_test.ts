@@ -1,6 +1,6 @@
 /**
- * The keyboard: a first payment and its refund by Tab, arrows, Space, Enter and Escape alone. And no
- * read of the console changes a field that the user is filling in, of a filter or of a form.
+ * The keyboard: a first payment and its refund by Tab, arrows, Space, Enter and Escape alone. And
+ * no read of the console changes a field that the user is filling in, of a filter or of a form.
  */
 
 import assert from "node:assert/strict";

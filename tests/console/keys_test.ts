@@ -1,7 +1,7 @@
 /**
  * API keys in the console: a link carries the page's key in its fragment, the tab keeps it only if
- * the user wants that, a live key is never sent, and keys are made, rotated and ended. Each case ends
- * with an empty storage, which `consoleCase` checks.
+ * the user wants that, a live key is never sent, and keys are made, rotated and ended. Each case
+ * ends with an empty storage, which `consoleCase` checks.
  */
 
 import assert from "node:assert/strict";

@@ -182,6 +182,18 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
     await heading("payment.completed").waitFor();
   });
 
+  await step("matches have pages", async () => {
+    const payment = { amount: 100, currency: "EUR", description: "one of many" };
+    for (let n = 0; n < 21; n++) await make("payments", payment);
+    await search("of many");
+    const matches = region("Payments").locator("tbody tr");
+    await matches.nth(19).waitFor();
+    await region("Payments").getByText("Older").click();
+    await until("the last page has one", async () => await matches.count() === 1);
+    await region("Payments").getByText("Newest").click();
+    await matches.nth(19).waitFor();
+  });
+
   const ids = await makeAll(place);
   await step("the table has every prefix of the API", async () => {
     assert.deepEqual(Object.keys(PAGES).sort(), await prefixesOfApi());

@@ -1,7 +1,7 @@
 /**
  * The console behaves like the web: links open in new tabs that continue the session, the back
- * button undoes a filter and keeps the place, two payments are compared by a link, what the user has
- * typed survives, and Ctrl-K finds pages and actions.
+ * button undoes a filter and keeps the place, two payments are compared by a link, what the user
+ * has typed survives, and Ctrl-K finds pages and actions.
  */
 
 import assert from "node:assert/strict";

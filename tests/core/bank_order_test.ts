@@ -1,6 +1,6 @@
 /**
- * The rules of orders to a bank: each row breaks or just keeps one rule of a sound order. Their texts
- * in the characters of SEPA.
+ * The rules of orders to a bank: each row breaks or just keeps one rule of a sound order. Their
+ * texts in the characters of SEPA.
  */
 
 import assert from "node:assert/strict";
@@ -29,8 +29,8 @@ const { payee } = SEPA_PAYOUT;
 const swift_payee = SWIFT_PAYOUT.payee;
 
 /**
- * Registers a test for each change of a sound order: the member at fault, or null if the order keeps
- * all rules.
+ * Registers a test for each change of a sound order: the member at fault, or null if the order
+ * keeps all rules.
  */
 function testFaults<T>(
   name: string,

@@ -1,7 +1,7 @@
 /**
- * IBANs: published examples, every error in a single character, and limits of form and length. BICs:
- * their form, and the countries of IBANs that they fit. Creditor identifiers, whose check digits
- * follow those of IBANs: examples of national banks, and what the check digits find.
+ * IBANs: published examples, every error in a single character, and limits of form and length.
+ * BICs: their form, and the countries of IBANs that they fit. Creditor identifiers, whose check
+ * digits follow those of IBANs: examples of national banks, and what the check digits find.
  */
 
 import assert from "node:assert/strict";

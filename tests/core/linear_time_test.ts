@@ -2,9 +2,9 @@
  * Every reader of untrusted input takes linear time: of responses of webhook receivers, requests of
  * callers, and requests to a customer's receiver.
  *
- * Each reader has valid texts. It gets hostile ones derived from them (support/core/hostile_text.ts),
- * of growing length. One that takes noticeable time is compared with a shorter text of the same shape
- * (growth.ts).
+ * Each reader has valid texts. It gets hostile ones derived from them
+ * (support/core/hostile_text.ts), of growing length. One that takes noticeable time is compared
+ * with a shorter text of the same shape (growth.ts).
  */
 
 import assert from "node:assert/strict";

@@ -33,7 +33,8 @@ const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
  */
 const pagesFor = (rows: number) => 1.2 * rows + 60;
 /**
- * The rows of each list in the test that reads lists to the end: several times `pay_internal.page_rows()`.
+ * The rows of each list in the test that reads lists to the end: several times
+ * `pay_internal.page_rows()`.
  */
 const WALKED_ROWS = 3.5 * PAGE_ROWS;
 const WALKED_LIMIT = 700;

@@ -1,6 +1,6 @@
 /**
- * Indexes and plans. Indexes cost every write, so each of them names the statement that it serves. A
- * foreign key without an index makes each change of the referenced row read the whole table. The
+ * Indexes and plans. Indexes cost every write, so each of them names the statement that it serves.
+ * A foreign key without an index makes each change of the referenced row read the whole table. The
  * plans of statements depend on options of their functions; on_postgres_15.ts checks a whole run
  * for compiled statements.
  */

@@ -84,6 +84,7 @@ const ENTRY_FUNCTIONS = [
   "taken_transfers",
   "transcript",
   "watched_deposits",
+  "write_search_words",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
@@ -153,6 +154,7 @@ const OPERATOR_FUNCTIONS = [
   "sum_archive",
   "unexpose",
   "wake_dispatcher",
+  "write_search_words",
 ];
 /**
  * The search_path of every function. Temporary tables come last (security design §1).

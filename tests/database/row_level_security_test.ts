@@ -117,8 +117,8 @@ async function assertOpens(
 }
 
 /**
- * Drops each policy, opens each policy, and unforces each table. A difference must be visible in the
- * table every time.
+ * Drops each policy, opens each policy, and unforces each table. A difference must be visible in
+ * the table every time.
  */
 async function assertEachIsNeeded(t: Deno.TestContext, { service, environments, lookAt }: Tenants) {
   const [secret] = await service.sql`

@@ -1,6 +1,6 @@
 /**
- * Modules do not load each other in a circle, and export only names that another module imports. The
- * three import maps agree: a function is deployed with its own `deno.json` only, so a different
+ * Modules do not load each other in a circle, and export only names that another module imports.
+ * The three import maps agree: a function is deployed with its own `deno.json` only, so a different
  * version there would be served without being tested.
  */
 

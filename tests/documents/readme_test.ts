@@ -302,8 +302,8 @@ Deno.test("docs/operations/configuration.md explains every setting of the code a
 });
 
 /**
- * Runs a program in a folder that holds `packages/client/` and `.local/`, like a clone, and returns the
- * payment that it prints.
+ * Runs a program in a folder that holds `packages/client/` and `.local/`, like a clone, and returns
+ * the payment that it prints.
  */
 async function runProgram(
   { document, fence, file, command: [name, ...args] }: Program,

@@ -1,6 +1,6 @@
 /**
- * Sandbox payments that the payer sends, by bank transfer and to an address (contract §2): where the
- * money goes, and the advances that stand for the bank, the chain and the payer.
+ * Sandbox payments that the payer sends, by bank transfer and to an address (contract §2): where
+ * the money goes, and the advances that stand for the bank, the chain and the payer.
  */
 
 import assert from "node:assert/strict";

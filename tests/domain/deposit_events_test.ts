@@ -1,7 +1,7 @@
 /**
  * applyProviderEvent() for payments that the payer sends, to an address of a chain and by bank
- * transfer: tables of cases, and properties over the orders of provider events. The ledger is always
- * the sum of the final transfers.
+ * transfer: tables of cases, and properties over the orders of provider events. The ledger is
+ * always the sum of the final transfers.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The decisions of refunds. A refund completes at once, or waits for an advance if the settlement is
- * manual; meanwhile it holds its amount. payment_model_test.ts has the states that several moves
+ * The decisions of refunds. A refund completes at once, or waits for an advance if the settlement
+ * is manual; meanwhile it holds its amount. payment_model_test.ts has the states that several moves
  * reach.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Transfers (contract §3): refused bodies, the events and movements of each step, and the details of
- * payees that banks ask for. The database compares the amount with the balance.
+ * Transfers (contract §3): refused bodies, the events and movements of each step, and the details
+ * of payees that banks ask for. The database compares the amount with the balance.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * examples/supabase_orders in a Supabase project, next to the service: its functions open orders and
- * write what webhooks tell, and row-level security shows payers only their own orders.
+ * examples/supabase_orders in a Supabase project, next to the service: its functions open orders
+ * and write what webhooks tell, and row-level security shows payers only their own orders.
  */
 
 import assert from "node:assert/strict";

@@ -84,8 +84,8 @@ serviceCase("POST /v1/payments with a fault of the provider", async (t, service)
 });
 
 /**
- * Later operations, each with a declared fault: the response with the status of its resource and the
- * code, and the status in the end: after 60 s, or when the operation is sent again.
+ * Later operations, each with a declared fault: the response with the status of its resource and
+ * the code, and the status in the end: after 60 s, or when the operation is sent again.
  */
 const LATER: [operation: string, fault: string, response: string, later: string][] = [
   ["capture", "declined", "402 authorized provider_refused", "completed"],

@@ -1,7 +1,7 @@
 /**
  * Request bodies: refused JSON on every mutating route (strict_json_test.ts has all vectors), the
- * size limit to the byte, media types and encodings. The database admits and counts a request before
- * the service reads a body above 4 096 bytes, and accounts take turns at parsing such bodies
+ * size limit to the byte, media types and encodings. The database admits and counts a request
+ * before the service reads a body above 4 096 bytes, and accounts take turns at parsing such bodies
  * (contract §6, security §2).
  */
 

@@ -1,6 +1,6 @@
 /**
- * What the clock brings next (contract §7): the number and the first time of each kind of thing that
- * waits, and an advance does as many.
+ * What the clock brings next (contract §7): the number and the first time of each kind of thing
+ * that waits, and an advance does as many.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
  * The clock of a sandbox (contract §7): it is read, frozen and advanced, everything of the sandbox
- * obeys it, and bad input changes nothing. A function learns the settings of a sandbox from the first
- * request that needs them, and decides that request again.
+ * obeys it, and bad input changes nothing. A function learns the settings of a sandbox from the
+ * first request that needs them, and decides that request again.
  */
 
 import assert from "node:assert/strict";

@@ -165,6 +165,15 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
     });
     assertReplay(await call("DELETE", PATH, { idempotency_key: "erase" }), erased);
   });
+  await t.step("a search finds the payments, and no more by the person", async () => {
+    const found = async (search: string) =>
+      (await call("GET", `${PAYMENTS}?search=${search}`)).body.data.length;
+    assert.deepEqual([await found("lovelace"), await found(EMAIL)], [0, 0]);
+    assert.ok(await found("paid") > 0);
+    const hashes = service.sql`select from pay.search_words w where w.word = any (
+      pay_internal.word_hashes(w.environment_id, ${["lovelace", "ada", `=${EMAIL}`]}))`;
+    assert.equal((await hashes).length, 0);
+  });
   await t.step("no table has the person", async () => {
     await assertNoPerson(service);
     assert.match(await dumpTables(service), /bob@example\.com/);

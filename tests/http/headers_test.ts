@@ -1,6 +1,6 @@
 /**
- * The headers of every response, also of errors, the ids of requests, and cross-origin requests: the
- * allowed origins may call, and all others are refused before a handler runs.
+ * The headers of every response, also of errors, the ids of requests, and cross-origin requests:
+ * the allowed origins may call, and all others are refused before a handler runs.
  */
 
 import assert from "node:assert/strict";

@@ -62,8 +62,8 @@ const FURTHER: Further[] = ([
 });
 
 /**
- * The log of requests is off here, so that it is no change. A clock stores its response at the end of
- * its advance, and then by the new time (clock_test.ts, sandbox_clock_test.ts).
+ * The log of requests is off here, so that it is no change. A clock stores its response at the end
+ * of its advance, and then by the new time (clock_test.ts, sandbox_clock_test.ts).
  */
 const LEFT_OUT = ["listRequests", "getRequest", "setClock"];
 const OWN = CATALOGUE.filter(({ operation }) => !LEFT_OUT.includes(operation));

@@ -1,8 +1,8 @@
 /**
  * Error messages are for people. The test makes a mistake in each field of each operation, and in
  * headers, paths and bodies. The page messages.md shows the messages, so that a reviewer can read
- * them as a user would. `UPDATE_MESSAGES=1` writes it again. It leaves out those for a missing field
- * and for null: they have the words of the field's other messages.
+ * them as a user would. `UPDATE_MESSAGES=1` writes it again. It leaves out those for a missing
+ * field and for null: they have the words of the field's other messages.
  */
 
 import assert from "node:assert/strict";

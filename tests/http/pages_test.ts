@@ -1,9 +1,9 @@
 /**
- * Pages of lists (contract §5): payments that are created and moved while somebody pages, pages that
- * end before they are full, and the bound of their bytes. After an early end the next page starts
- * after the last row read, which need not match the filters, until `has_more` is false. Such pages
- * are read in a queue of their own, so no other request waits for them. The seed of a run is in the
- * name of its step; `SEED` sets it.
+ * Pages of lists (contract §5): payments that are created and moved while somebody pages, pages
+ * that end before they are full, and the bound of their bytes. After an early end the next page
+ * starts after the last row read, which need not match the filters, until `has_more` is false. Such
+ * pages are read in a queue of their own, so no other request waits for them. The seed of a run is
+ * in the name of its step; `SEED` sets it.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
  * The rate limits of a key and of its account: the burst, the sliding window, the requests that
- * count, the headers of each response, and how little several instances can exceed them. The requests
- * that are replayed are in idempotency_catalogue_test.ts.
+ * count, the headers of each response, and how little several instances can exceed them. The
+ * requests that are replayed are in idempotency_catalogue_test.ts.
  */
 
 import assert from "node:assert/strict";

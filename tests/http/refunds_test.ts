@@ -1,6 +1,6 @@
 /**
- * Refunds over HTTP (contract §3): the refund object and its rows, refunds that wait for an advance,
- * refunds that fail later, and lists. tests/domain has the rules of amounts and statuses.
+ * Refunds over HTTP (contract §3): the refund object and its rows, refunds that wait for an
+ * advance, refunds that fail later, and lists. tests/domain has the rules of amounts and statuses.
  */
 
 import assert from "node:assert/strict";

@@ -1,8 +1,8 @@
 /**
  * The cost of requests. The statements of each are counted at the driver: the round trips to the
- * database are most of the cost of a request. The most expensive requests of each kind, at the limits
- * of their size, take the processor from no other (docs/security.md, "Ways in"). The unit is the
- * processor time of a small create in the same run, about 1 ms.
+ * database are most of the cost of a request. The most expensive requests of each kind, at the
+ * limits of their size, take the processor from no other (docs/security.md, "Ways in"). The unit is
+ * the processor time of a small create in the same run, about 1 ms.
  */
 
 import assert from "node:assert/strict";

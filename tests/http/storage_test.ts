@@ -69,6 +69,7 @@ serviceCase("the counted bytes are about those of the tables", async (t, service
     }
     for (const [what, body] of KINDS) {
       await t.step(`payments ${what}, ${endpoints} endpoints`, async () => {
+        await service.sql`select pay.write_search_words()`;
         await count(service);
         const before = [await tableBytes(service), await counted(service, environment_id)];
         const send = async () => {
@@ -90,6 +91,7 @@ serviceCase("the counted bytes are about those of the tables", async (t, service
         };
         for (let n = 0; n < 200; n += 10) {
           await Promise.all(Array.from({ length: 10 }, send));
+          await service.sql`select pay.write_search_words()`;
         }
         await count(service);
         const after = [await tableBytes(service), await counted(service, environment_id)];

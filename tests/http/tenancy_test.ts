@@ -37,6 +37,7 @@ const WITHOUT_ROWS = [
 
 serviceCase("ids and rows of another environment", async (t, service) => {
   const foreign = await fillOther(service);
+  await service.sql`select pay.write_search_words()`;
   const before = await contentOf(service, service.other.environment_id);
   const routes = servedRoutes().map((route) => route.split(" ") as [string, string]);
 

@@ -1,7 +1,7 @@
 /**
  * Moves that a sandbox makes by itself (contract §2): a late response, the end of a payment whose
- * payer does not authenticate within 24 hours, and the end of an authorization after 7 days, however
- * the payment was authorized. Each comes at the time that the payment shows.
+ * payer does not authenticate within 24 hours, and the end of an authorization after 7 days,
+ * however the payment was authorized. Each comes at the time that the payment shows.
  */
 
 import assert from "node:assert/strict";

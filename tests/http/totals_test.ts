@@ -110,7 +110,8 @@ serviceCase("totals and counts of a long list", async (t, service) => {
     assert.deepEqual([pages, count], [[20_000, 1], 20_001]);
   });
 
-  // In 20 001 rows: every third is declined, every second has the reference, every seventh a customer.
+  // In 20 001 rows: every third is declined, every second has the reference, every seventh a
+  // customer.
   const counted: [path: string, total: unknown][] = [
     ["payments?", { count: 10_000, is_exact: false }],
     ["payments?status=declined", { count: 6_667, is_exact: true }],

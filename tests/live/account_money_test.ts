@@ -1,6 +1,6 @@
 /**
- * Money of the account at the provider, outside of payments: payouts, fees, reserves, and the totals
- * of a day. The ledger moves when the provider's balance does.
+ * Money of the account at the provider, outside of payments: payouts, fees, reserves, and the
+ * totals of a day. The ledger moves when the provider's balance does.
  */
 
 import assert from "node:assert/strict";

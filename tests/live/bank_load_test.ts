@@ -1,8 +1,8 @@
 /**
- * The cost of a bank's files. Beside other requests a file of a bridge stops the event loop only for
- * moments, and counts as a request. The rows that an import reads for an entry do not grow with the
- * entries that are stored already: only the total of a day is the sum of all its entries. The memory
- * of reading does not grow with the file.
+ * The cost of a bank's files. Beside other requests a file of a bridge stops the event loop only
+ * for moments, and counts as a request. The rows that an import reads for an entry do not grow with
+ * the entries that are stored already: only the total of a day is the sum of all its entries. The
+ * memory of reading does not grow with the file.
  */
 
 import assert from "node:assert/strict";
@@ -154,7 +154,8 @@ Deno.test("the rows that an import reads", async (t) => {
   const sql = open();
   try {
     const account = await makeAccount(sql);
-    // Without statistics plans are at their worst. A session makes them with the rows that it finds.
+    // Without statistics plans are at their worst. A session makes them with the rows that it
+    // finds.
     await sql`alter table pay.bank_entries set (autovacuum_enabled = off)`;
     await sql`alter table pay.provider_events set (autovacuum_enabled = off)`;
     for (const [at, [form, day, entries, rows_max]] of FILES.entries()) {

@@ -1,6 +1,6 @@
 /**
- * Live orders to a bank: transfers, refunds and collections leave in files, each in one of them, and
- * the files of the bank bring their results. Nothing shows whole bank details.
+ * Live orders to a bank: transfers, refunds and collections leave in files, each in one of them,
+ * and the files of the bank bring their results. Nothing shows whole bank details.
  */
 
 import assert from "node:assert/strict";

@@ -1,8 +1,9 @@
 /**
  * Live payments by bank transfer: the bank's files say what the payer has sent (contract §2). The
  * results are those of a sandbox, each entry is booked once whatever files have it, and the ledger
- * has every movement of the statement. Of entries that name nothing the operator sees what they are,
- * matches them with payments, whose payers get refunds, and has rules for the account's own business.
+ * has every movement of the statement. Of entries that name nothing the operator sees what they
+ * are, matches them with payments, whose payers get refunds, and has rules for the account's own
+ * business.
  */
 
 import { checkBooks } from "../../apps/operator/check_books.ts";

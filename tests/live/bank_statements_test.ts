@@ -238,7 +238,8 @@ Deno.test("the statements of a bank", async (t) => {
     await t.step("a missing statement is a breach until it comes", async () => {
       const { send, booked } = await open(CASES.length);
       const statement = (day: number, opening: number) => send(stated(day, opening, TEN));
-      // A difference of more than 90 days ago is no breach: banks keep statements for some time only.
+      // A difference of more than 90 days ago is no breach: banks keep statements for some time
+      // only.
       await statement(100, 0);
       assert.equal(await statement(95, 500), "");
       await statement(9, 510);

@@ -1,8 +1,9 @@
 /**
  * Live payments by stablecoin from the create to the ledger. The first test has an account on a
  * chain that nobody reads, the others a node of a chain and a real token: at their ends the ledger
- * has the same sums as our addresses on the chain. The rules are in tests/domain/deposit_events_test.ts,
- * the readings of the chain in tests/connectors/evm_poll_test.ts.
+ * has the same sums as our addresses on the chain. The rules are in
+ * tests/domain/deposit_events_test.ts, the readings of the chain in
+ * tests/connectors/evm_poll_test.ts.
  */
 
 import assert from "node:assert/strict";

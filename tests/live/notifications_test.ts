@@ -173,7 +173,8 @@ liveCase(
     });
     await t.step("an object of the test mode", async () => {
       const [id, event] = await settledByEvent(given);
-      // A program on the own machine has objects of any mode, so the account moves to Stripe's host.
+      // A program on the own machine has objects of any mode, so the account moves to Stripe's
+      // host.
       await given.service.sql`update pay.provider_accounts set settings = '{}'`;
       const test_event = { ...changed(event, { livemode: false }), livemode: false };
       assert.deepEqual(await deliver(given, [test_event]), [200]);

@@ -35,7 +35,8 @@ liveCase("POST /v1/payments with a live key takes the money and books the fee", 
   assert.deepEqual([status, body.status, body.livemode], [201, "completed", true]);
   const card = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
   assert.deepEqual(body.method, { type: "card", card });
-  // The fee is in the provider's response, so it is recorded with the payment and not by the worker.
+  // The fee is in the provider's response, so it is recorded with the payment and not by the
+  // worker.
   const waiting = await given.service.sql`
     select from pay.provider_events where outcome is null`;
   assert.equal(waiting.length, 0);

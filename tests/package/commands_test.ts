@@ -1,6 +1,7 @@
 /**
- * The commands that show and change payments, events, endpoints and the clock, open the console, and
- * trigger events: which endpoint `trigger` chooses, which objects it makes, which response it shows.
+ * The commands that show and change payments, events, endpoints and the clock, open the console,
+ * and trigger events: which endpoint `trigger` chooses, which objects it makes, which response it
+ * shows.
  */
 
 import assert from "node:assert/strict";

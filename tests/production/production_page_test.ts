@@ -1,8 +1,8 @@
 /**
  * The shell blocks of docs/production.md that make the database, the settings and a payment, back
- * up, and restore into a new cluster, with those of docs/operations/backup.md that they name. The test
- * replaces the folders and ports of the page, and `runuser`. Instances of `deno task serve` run
- * with the settings that the blocks wrote, before the backup and after the restore.
+ * up, and restore into a new cluster, with those of docs/operations/backup.md that they name. The
+ * test replaces the folders and ports of the page, and `runuser`. Instances of `deno task serve`
+ * run with the settings that the blocks wrote, before the backup and after the restore.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * Erasures against refunds and new payments of the same customer: each request is answered as usual,
- * no text is broken, and no person comes back.
+ * Erasures against refunds and new payments of the same customer: each request is answered as
+ * usual, no text is broken, and no person comes back.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,8 @@
 /**
  * Concurrent moves of one payment on two instances. The responses match a legal order of the
- * requests by the model of the lifecycle, and the stored payment is the result of that order. Refunds never exceed their payment, and of collections under
- * a mandate that must be alone one wins.
+ * requests by the model of the lifecycle, and the stored payment is the result of that order.
+ * Refunds never exceed their payment, and of collections under a mandate that must be alone one
+ * wins.
  */
 
 import assert from "node:assert/strict";

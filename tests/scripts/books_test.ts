@@ -1,6 +1,6 @@
 /**
- * The programs `deno task check-books`, `reconcile` and `providers`: their lines and exit codes, for
- * alarms, for what a person has to look at, and for breaches of testers.
+ * The programs `deno task check-books`, `reconcile` and `providers`: their lines and exit codes,
+ * for alarms, for what a person has to look at, and for breaches of testers.
  */
 
 import assert from "node:assert/strict";

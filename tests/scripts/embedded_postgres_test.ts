@@ -1,6 +1,6 @@
 /**
- * The embedded PostgreSQL server of the local start: restarts, data, ports, permissions and its log;
- * and the databases of deleted data folders, which a start removes.
+ * The embedded PostgreSQL server of the local start: restarts, data, ports, permissions and its
+ * log; and the databases of deleted data folders, which a start removes.
  */
 
 import assert from "node:assert/strict";

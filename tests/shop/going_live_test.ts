@@ -1,6 +1,6 @@
 /**
- * The same shop runs with a test key in the sandbox and with a live key at the double of Stripe. The
- * responses of the shop, the exchanges of its client, the events and the order book are equal,
+ * The same shop runs with a test key in the sandbox and with a live key at the double of Stripe.
+ * The responses of the shop, the exchanges of its client, the events and the order book are equal,
  * without ids, times, the mode, addresses and the settlement, which only a sandbox has. Without
  * localstripe the test is skipped.
  */

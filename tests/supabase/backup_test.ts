@@ -1,8 +1,8 @@
 /**
- * The backup and restore of docs/operations/backup.md, run as written there, on two servers of Debian's
- * PostgreSQL 15, as `postgres`, which is not a superuser. The target database has migrations of its
- * own and a failed restore before. Every acknowledged row is there afterwards, API keys work, and a
- * retry gets the first response again.
+ * The backup and restore of docs/operations/backup.md, run as written there, on two servers of
+ * Debian's PostgreSQL 15, as `postgres`, which is not a superuser. The target database has
+ * migrations of its own and a failed restore before. Every acknowledged row is there afterwards,
+ * API keys work, and a retry gets the first response again.
  */
 
 import assert from "node:assert/strict";

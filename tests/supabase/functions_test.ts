@@ -1,9 +1,9 @@
 /**
  * The functions on Deno 2.1.4 as on Supabase. The edge runtime ends an isolate after its response
  * unless the function passes its background work to EdgeRuntime.waitUntil: the dispatcher's work
- * after a payment and after a wake. The login of docs/operations/deploy.md for the functions has the
- * rights that they need and no others, and the server ends statements that outlive the functions,
- * also behind a pooler.
+ * after a payment and after a wake. The login of docs/operations/deploy.md for the functions has
+ * the rights that they need and no others, and the server ends statements that outlive the
+ * functions, also behind a pooler.
  */
 
 import assert from "node:assert/strict";

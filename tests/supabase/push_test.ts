@@ -1,8 +1,8 @@
 /**
  * `supabase db push` with the real CLI, to servers that are set up like Supabase's. It applies
- * every migration as a role that is not a superuser, and no role of the Data API can see the result.
- * On PostgreSQL 17 it applies nothing the second time, the advisors have no warning, and the seed
- * makes the demo account.
+ * every migration as a role that is not a superuser, and no role of the Data API can see the
+ * result. On PostgreSQL 17 it applies nothing the second time, the advisors have no warning, and
+ * the seed makes the demo account.
  */
 
 import assert from "node:assert/strict";

@@ -47,11 +47,11 @@ async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pe
 
 scheduledCase("the jobs of pg_cron", async (t, database) => {
   const { sql, jobs } = database;
-  await t.step("are four, as docs/operations/backup.md has them", async () => {
+  await t.step("are five, as docs/operations/backup.md has them", async () => {
     const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
     assert.deepEqual(
       rows.map(({ jobname }) => jobname),
-      ["pay-cron-log", "pay-dispatcher", "pay-invariants", "pay-retention"],
+      ["pay-cron-log", "pay-dispatcher", "pay-invariants", "pay-retention", "pay-search"],
     );
     const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
     for (const { jobname, schedule, command, username } of rows) {

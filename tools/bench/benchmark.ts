@@ -1,7 +1,7 @@
 /**
  * `deno task bench`: puts load on the product, in turns with other programs and with pgbench. Prints
- * the lines, the figures, and the ratios with those of the last complete run as bounds. Exits with 1
- * if a run did not count. STRIPE_MOCK, LOCALSTRIPE_PYTHON and FORMANCE name the other programs.
+ * the lines, the figures, and the ratios with those of the last complete run as bounds. Exits with
+ * 1 if a run did not count. STRIPE_MOCK, LOCALSTRIPE_PYTHON and FORMANCE name the other programs.
  *
  *   --quick            one short repetition: checks the benchmark itself, says nothing about speed
  *   --seconds N        measured time of a run (2)

@@ -98,9 +98,9 @@ export async function readOutbox(sql: Sql, endpoint_id: string): Promise<Outbox>
 }
 
 /**
- * The problems of a run with webhooks. Every due event must arrive once, and the events of a payment
- * in order. The receiver accepted every attempt, so a second attempt is a problem here, although the
- * contract allows it.
+ * The problems of a run with webhooks. Every due event must arrive once, and the events of a
+ * payment in order. The receiver accepted every attempt, so a second attempt is a problem here,
+ * although the contract allows it.
  * @param arrivals in the order of their arrival
  * @param due ids of the events
  */

@@ -1,6 +1,6 @@
 /**
- * The load generator: a separate process that reads orders from standard input and prints one result
- * for each. It prepares requests as bytes and writes only the key and the id into them.
+ * The load generator: a separate process that reads orders from standard input and prints one
+ * result for each. It prepares requests as bytes and writes only the key and the id into them.
  */
 
 import { onLines, tell } from "../../tests/support/common/process.ts";

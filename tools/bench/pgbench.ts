@@ -1,7 +1,7 @@
 /**
  * The floor: pgbench, PostgreSQL's load generator in C, issues the recorded statements to the same
- * server. Each issue replaces the recorded ids and idempotency key by fresh values, and the recorded
- * time by the time of the run. Fresh ids rise with time, like the product's.
+ * server. Each issue replaces the recorded ids and idempotency key by fresh values, and the
+ * recorded time by the time of the run. Fresh ids rise with time, like the product's.
  */
 
 import { formatTime } from "../../shared/core/clock.ts";

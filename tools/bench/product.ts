@@ -1,6 +1,6 @@
 /**
- * The product under measurement: `apps/server/local/start.ts` as a separate process, started as a user
- * starts it, with a temporary data folder. Its PostgreSQL keeps the durability of production.
+ * The product under measurement: `apps/server/local/start.ts` as a separate process, started as a
+ * user starts it, with a temporary data folder. Its PostgreSQL keeps the durability of production.
  */
 
 import { join } from "node:path";

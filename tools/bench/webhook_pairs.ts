@@ -146,8 +146,8 @@ async function postByFetch(
 }
 
 /**
- * Creates in an open loop. The latency of an event is the time from the start of its request, before
- * the commit, to its arrival. The second event of a payment waits for the first.
+ * Creates in an open loop. The latency of an event is the time from the start of its request,
+ * before the commit, to its arrival. The second event of a payment waits for the first.
  */
 async function createSlowly(bench: Bench, receiver: Responder): Promise<Run | null> {
   const { product, sql, seconds } = bench;

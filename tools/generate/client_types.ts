@@ -1,6 +1,7 @@
 /**
- * Writes the module `packages/client/resources.ts`: the types of bodies, responses and lists of values, with
- * the texts of the schemas. The client is a separate package and cannot import `shared/`.
+ * Writes the module `packages/client/resources.ts`: the types of bodies, responses and lists of
+ * values, with the texts of the schemas. The client is a separate package and cannot import
+ * `shared/`.
  */
 
 import * as z from "zod";
@@ -328,8 +329,8 @@ function listAt(path: string): Form {
 }
 
 const HEAD = `/**
- * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339 in
- * UTC, and amounts are integers in minor units of their currency.
+ * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339
+ * in UTC, and amounts are integers in minor units of their currency.
  * Written by "deno task generate" from shared/.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The parts of documents that say how to get the service and the packages: from a clone, or from the
- * registries once they have a version (tools/publication/publication.ts).
+ * The parts of documents that say how to get the service and the packages: from a clone, or from
+ * the registries once they have a version (tools/publication/publication.ts).
  */
 
 import CLIENT from "../../packages/client/package.json" with { type: "json" };

@@ -30,8 +30,8 @@ export interface Fault {
 }
 
 /**
- * Mutators that are left out: texts and members are mostly messages and rows of tables, and an empty
- * list or a removed call of a chain seldom compiles.
+ * Mutators that are left out: texts and members are mostly messages and rows of tables, and an
+ * empty list or a removed call of a chain seldom compiles.
  */
 const LEFT_OUT = ["StringLiteral", "ObjectLiteral", "ArrayDeclaration", "CallExpression", "Regex"];
 /** Maximum length of a change in words. */

@@ -4,14 +4,14 @@
  * noticed before still is. Exit codes: 0, and 1 if a test that noticed a fault does so no more, nor
  * does another.
  *
- * Without flags it plants the faults of the table that were noticed. `--draw N` plants those that the
- * table does not have: of the first N mutants, of all fixes, and of all objects of the database. `--kind` takes
- * one kind, `--by` those that tests of a folder or file noticed, `--minutes` ends the run early, and
- * `--jobs` is the number of processes (2).
+ * Without flags it plants the faults of the table that were noticed. `--draw N` plants those that
+ * the table does not have: of the first N mutants, of all fixes, and of all objects of the
+ * database. `--kind` takes one kind, `--by` those that tests of a folder or file noticed,
+ * `--minutes` ends the run early, and `--jobs` is the number of processes (2).
  *
  * Tests run in processes that stay: a mutant is a switch, a fault of SQL a database, and only a fix
- * needs a process of its own. Tests that the table names are tried first, then pure tests, then tests
- * with a database. Each test tried executes the mutant; of the others the cheapest are tried.
+ * needs a process of its own. Tests that the table names are tried first, then pure tests, then
+ * tests with a database. Each test tried executes the mutant; of the others the cheapest are tried.
  */
 
 import { parseArgs } from "node:util";

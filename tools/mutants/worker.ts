@@ -1,7 +1,7 @@
 /**
- * The process in which `deno task mutants` runs tests. It runs in a copy of the project, loads a test
- * file once, and runs its tests as often as they are asked for, with and without a fault. Requests
- * and answers are lines of JSON on its standard input and output.
+ * The process in which `deno task mutants` runs tests. It runs in a copy of the project, loads a
+ * test file once, and runs its tests as often as they are asked for, with and without a fault.
+ * Requests and answers are lines of JSON on its standard input and output.
  */
 
 import process from "node:process";

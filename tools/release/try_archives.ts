@@ -1,6 +1,6 @@
 /**
- * Installs archives of packages as their users do, without a network, and takes a payment with them:
- * once on each release of Node.js that is supported.
+ * Installs archives of packages as their users do, without a network, and takes a payment with
+ * them: once on each release of Node.js that is supported.
  */
 
 import { dirname, join } from "node:path";

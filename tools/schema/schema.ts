@@ -58,8 +58,9 @@ export async function checkSchema(server: ScratchServer): Promise<string[]> {
 
 /**
  * Finds functions that would fail in a migrated database. PostgreSQL has checked no body when it
- * created them. For a plpgsql body and a text for `execute` it looks up names only when the function
- * runs, so names of the schemas are looked up here. A name after a quote is that of a setting.
+ * created them. For a plpgsql body and a text for `execute` it looks up names only when the
+ * function runs, so names of the schemas are looked up here. A name after a quote is that of a
+ * setting.
  * @returns for each: its name and the reason
  */
 export async function findBrokenFunctions(url: string): Promise<string[]> {

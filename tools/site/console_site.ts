@@ -1,6 +1,6 @@
 /**
- * Builds the console in memory: `apps/console/main.tsx` bundled by `deno bundle`, the page, its style
- * sheets, and the headers of every response (ADR 0012).
+ * Builds the console in memory: `apps/console/main.tsx` bundled by `deno bundle`, the page, its
+ * style sheets, and the headers of every response (ADR 0012).
  */
 
 import { bundleScript } from "./bundle_script.ts";

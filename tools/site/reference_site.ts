@@ -1,8 +1,9 @@
 /**
- * Builds the reference page at `/docs/reference/`: Scalar renders the OpenAPI document with code samples, and
- * sends requests with the reader's test key, which it takes from its link or from an open console. Scalar is one script from npm. After the first fetch it
- * is in the data folder, so that the page needs no network. The policy of the page allows requests
- * to the service only (ADR 0012).
+ * Builds the reference page at `/docs/reference/`: Scalar renders the OpenAPI document with code
+ * samples, and sends requests with the reader's test key, which it takes from its link or from an
+ * open console. Scalar is one script from npm. After the first fetch it is in the data folder, so
+ * that the page needs no network. The policy of the page allows requests to the service only (ADR
+ * 0012).
  */
 
 import { join } from "node:path";

@@ -8,10 +8,10 @@
  * cells behind HAProxy, on Deno 2.1.4. `cells-pooled` also puts pgbouncer before the databases.
  * Tests that need internals of the functions cannot run then, and are named at the end.
  *
- * Without paths it leaves the files of AT_NIGHT (test_files.ts) to `.ci/nightly`, which runs them by
- * `--night`. `--pure` leaves out those that need more than their own process, and starts no server.
- * `--times` prints the time of each file at the end. `--live-card` runs the tests at Stripe itself
- * (live_card.ts).
+ * Without paths it leaves the files of AT_NIGHT (test_files.ts) to `.ci/nightly`, which runs them
+ * by `--night`. `--pure` leaves out those that need more than their own process, and starts no
+ * server. `--times` prints the time of each file at the end. `--live-card` runs the tests at Stripe
+ * itself (live_card.ts).
  *
  * Test files get their databases from tests/support/database/database.ts as copies of a migrated
  * template.

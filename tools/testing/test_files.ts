@@ -45,8 +45,8 @@ const NIGHT = "--night";
 const ALL_TESTS = "tests";
 const TEST_FILE = /_test\.tsx?$/;
 /**
- * The slowest files, as `--times` shows them. A slow file that starts last runs alone at the end, so
- * each is the first of its folder. Deno starts folders with longer paths first.
+ * The slowest files, as `--times` shows them. A slow file that starts last runs alone at the end,
+ * so each is the first of its folder. Deno starts folders with longer paths first.
  */
 export const SLOWEST: readonly string[] = [
   "tests/package/package_test.ts",
@@ -75,8 +75,8 @@ export const SLOWEST: readonly string[] = [
 ];
 
 /**
- * The files that a run without paths leaves to `.ci/nightly`. They install packages, compile programs
- * in other languages, measure times, or wait for minutes.
+ * The files that a run without paths leaves to `.ci/nightly`. They install packages, compile
+ * programs in other languages, measure times, or wait for minutes.
  */
 const AT_NIGHT: readonly string[] = [
   "tests/bench/bench_test.ts",

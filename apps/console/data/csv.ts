@@ -8,8 +8,8 @@ import { plainMinor } from "./money.ts";
 import type { FileSink } from "./save_file.ts";
 
 /**
- * A column of a file: the path of a member, such as `customer.email`. `amount_decimal` is the amount
- * of `amount_minor` in units of the currency.
+ * A column of a file: the path of a member, such as `customer.email`. `amount_decimal` is the
+ * amount of `amount_minor` in units of the currency.
  */
 type Column = string;
 
@@ -21,8 +21,8 @@ const SEPARATORS = ";\\t\\r\\n";
 /** Blanks, control characters and separators, which can stand in front of a formula. */
 const BLANKS = `;\\s\\p{Cc}\\p{Cf}`;
 /**
- * The signs that begin a formula: = + - @, every character that Unicode reads as one of them (NFKC),
- * and the minus sign, which some programs take in. Source: OWASP, CSV injection.
+ * The signs that begin a formula: = + - @, every character that Unicode reads as one of them
+ * (NFKC), and the minus sign, which some programs take in. Source: OWASP, CSV injection.
  */
 const SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−﬩";
 /** The blanks before a sign. Each run of blanks is read once, so the time is linear. */

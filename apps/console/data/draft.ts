@@ -1,6 +1,6 @@
 /**
- * The values of the fields of a form. A form with a name keeps what the user has typed in the session
- * storage of the tab, until it is sent or cancelled, or the key is forgotten.
+ * The values of the fields of a form. A form with a name keeps what the user has typed in the
+ * session storage of the tab, until it is sent or cancelled, or the key is forgotten.
  */
 
 import { useLayoutEffect, useState } from "preact/hooks";

@@ -1,6 +1,6 @@
 /**
- * What the key of the session may do. Reads and actions ask here before they are made or offered, so
- * a key with few scopes sees no refusal of the API.
+ * What the key of the session may do. Reads and actions ask here before they are made or offered,
+ * so a key with few scopes sees no refusal of the API.
  */
 
 import type { Scope } from "../../../packages/client/mod.ts";

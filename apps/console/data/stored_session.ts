@@ -1,8 +1,9 @@
 /**
  * Keeps the session in the session storage of the tab, if the user wants it, so that a reload does
- * not ask for the key again. The browser deletes the storage with the tab. Other origins cannot read
- * it, and of other tabs only one that this page opens gets a copy. The key is removed when the session ends. The reference of the same local
- * start gets the key from page to page (security §2, browser).
+ * not ask for the key again. The browser deletes the storage with the tab. Other origins cannot
+ * read it, and of other tabs only one that this page opens gets a copy. The key is removed when the
+ * session ends. The reference of the same local start gets the key from page to page (security §2,
+ * browser).
  */
 
 import { batch, effect } from "@preact/signals";

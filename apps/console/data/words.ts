@@ -37,8 +37,8 @@ const COUNT = new Intl.NumberFormat("en");
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
 
 /**
- * The tone of a status of a payment, the words under the button that advances to it, and the title of
- * its event in the timeline where the type of the event is not clear enough.
+ * The tone of a status of a payment, the words under the button that advances to it, and the title
+ * of its event in the timeline where the type of the event is not clear enough.
  */
 type StatusWords = readonly [tone: Tone, advance: string, event?: string];
 

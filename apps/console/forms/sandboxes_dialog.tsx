@@ -1,6 +1,6 @@
 /**
- * The dialog of disposable sandboxes: the list, the form that makes one, and the ways into one, also
- * for somebody else. The run of a seeded one can be saved.
+ * The dialog of disposable sandboxes: the list, the form that makes one, and the ways into one,
+ * also for somebody else. The run of a seeded one can be saved.
  */
 
 import { useState } from "preact/hooks";

@@ -1,7 +1,7 @@
 /**
  * The page on which the payer of a sandbox payment completes 3-D Secure, in place of the bank's
- * page. It shows the payment, approves it or makes it fail, and sends the payer back to the shop. Its
- * calls have the token of the page and no API key, so they do not use the client.
+ * page. It shows the payment, approves it or makes it fail, and sends the payer back to the shop.
+ * Its calls have the token of the page and no API key, so they do not use the client.
  */
 
 import type { ComponentChildren } from "preact";

@@ -1,7 +1,7 @@
 /**
  * The way from a resource without a page of its own to the page that shows it: from a refund or a
- * dispute to its payment, from a delivery to its payment or its endpoint, and from a ledger entry to
- * the list of its transaction.
+ * dispute to its payment, from a delivery to its payment or its endpoint, and from a ledger entry
+ * to the list of its transaction.
  */
 
 import { useLayoutEffect } from "preact/hooks";

@@ -1,9 +1,12 @@
 /** The matches of a search: payments, transfers, and requests with an idempotency key. */
 
+import type { ComponentChildren } from "preact";
+import type { Page } from "../../../packages/client/mod.ts";
 import { MAX_SEARCH, MIN_SEARCH } from "../../../shared/schema/limits.ts";
-import { call } from "../data/calls.ts";
+import { type Call, call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
 import { PAYMENTS, TRANSFERS } from "./money_lists.tsx";
+import { type List, Pager } from "../parts/list_page.tsx";
 import { Empty, ReadingList } from "../parts/notice.tsx";
 import { REQUESTS } from "./other_lists.tsx";
 import { Title } from "../parts/page_parts.tsx";
@@ -11,11 +14,14 @@ import { whyNoPage } from "../data/resource_link.ts";
 
 /** Number of matches in each list. */
 const SHOWN = 20;
-/** Milliseconds between two searches: each reads many rows. */
+/** Milliseconds between two searches: each can read many rows. */
 const EVERY_MS = 10_000;
 
+type Query = Readonly<Record<string, string>>;
+
 /** The page. */
-export function SearchPage({ text }: { text: string }) {
+export function SearchPage({ query }: { query: Query }) {
+  const text = query["q"] ?? "";
   const reason = whyNoPage(text);
   return (
     <>
@@ -30,50 +36,72 @@ export function SearchPage({ text }: { text: string }) {
         ? (
           <Empty title={`Type ${MIN_SEARCH} to ${MAX_SEARCH} characters`}>
             <p>
-              An id opens its page. Part of a reference, a description, or the e-mail address or
-              name of a customer lists the matches.
+              An id opens its page. A reference, an e-mail address, a name, an amount, the last four
+              digits, an order number, an idempotency key or words of a description list the
+              payments.
             </p>
           </Empty>
         )
-        : <Matches text={text} />}
+        : (
+          <div class="matches">
+            <Matches
+              title="Payments"
+              list={PAYMENTS}
+              read={(page) => call("payments", "list", { search: text, ...page })}
+              query={query}
+              none="No payment matches"
+              about_none="A new payment can take 5 seconds to be found."
+            />
+            <Matches
+              title="Transfers"
+              list={TRANSFERS}
+              read={(page) => call("transfers", "list", { search: text, ...page })}
+              query={query}
+              none="No transfer matches"
+            />
+            <Matches
+              title="Requests with this idempotency key"
+              list={REQUESTS}
+              read={(page) => call("sandbox", "listRequests", { idempotency_key: text, ...page })}
+              query={query}
+              none="No request has this key"
+            />
+          </div>
+        )}
     </>
   );
 }
 
-function Matches({ text }: { text: string }) {
-  const options = { logged: true, every_ms: EVERY_MS };
-  const payments = useLive(call("payments", "list", { search: text, limit: SHOWN }), options);
-  const transfers = useLive(call("transfers", "list", { search: text, limit: SHOWN }), options);
-  const requests = useLive(
-    call("sandbox", "listRequests", { idempotency_key: text, limit: SHOWN }),
-    options,
+/** The matches in one list, with a pager of their own. */
+function Matches<T extends object>(props: {
+  title: string;
+  list: List<T>;
+  read: (page: { limit: number; starting_after?: string }) => Call<Page<T>>;
+  query: Query;
+  none: string;
+  about_none?: ComponentChildren;
+}) {
+  const { title, list: { section, show }, read, query, none, about_none } = props;
+  const cursor = `${section}_after`;
+  const starting_after = query[cursor];
+  const live = useLive(
+    read({ limit: SHOWN, ...(starting_after && { starting_after }) }),
+    { logged: true, every_ms: EVERY_MS },
   );
   return (
-    <div class="matches">
-      <section aria-labelledby="payments">
-        <h2 id="payments">Payments</h2>
-        <ReadingList label="payments" live={payments} rows={3} none="No payment matches">
-          {(items) => PAYMENTS.show(items, payments.is_stale, {})}
-        </ReadingList>
-      </section>
-      <section aria-labelledby="transfers">
-        <h2 id="transfers">Transfers</h2>
-        <ReadingList label="transfers" live={transfers} rows={1} none="No transfer matches">
-          {(items) => TRANSFERS.show(items, transfers.is_stale, {})}
-        </ReadingList>
-      </section>
-      <section aria-labelledby="requests">
-        <h2 id="requests">Requests with this idempotency key</h2>
-        <ReadingList
-          label="requests"
-          live={requests}
-          rows={1}
-          none="No request has this key"
-          is_paged
-        >
-          {(items) => REQUESTS.show(items, requests.is_stale, {})}
-        </ReadingList>
-      </section>
-    </div>
+    <section aria-labelledby={section}>
+      <h2 id={section}>{title}</h2>
+      <ReadingList
+        label={section}
+        live={live}
+        rows={1}
+        none={none}
+        about_none={about_none && <p>{about_none}</p>}
+        is_paged
+      >
+        {(items) => show(items, live.is_stale, {})}
+      </ReadingList>
+      {live.data && <Pager page={live.data} steps={["search"]} query={query} cursor={cursor} />}
+    </section>
   );
 }

@@ -1,7 +1,7 @@
 /**
  * The headers that a form can send: an idempotency key of the user's own, with the request sent
- * twice, and a fault of this request. A second request with the same key gets the stored response of
- * the first one and has no effect (contract §5). The client retries after a fault (contract §7).
+ * twice, and a fault of this request. A second request with the same key gets the stored response
+ * of the first one and has no effect (contract §5). The client retries after a fault (contract §7).
  */
 
 import { ApiError, type Exchange, type RequestOptions } from "../../../packages/client/mod.ts";

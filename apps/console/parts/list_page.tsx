@@ -153,21 +153,23 @@ export function Pager<T>(props: {
   page: Page<T>;
   steps: readonly string[];
   query: Readonly<Record<string, string>>;
+  /** The parameter of the route with the cursor. */
+  cursor?: string;
 }) {
-  const { page: { next_cursor, has_more }, steps } = props;
-  const { starting_after = "", ...query } = props.query;
+  const { page: { next_cursor, has_more }, steps, cursor = "starting_after" } = props;
+  const { [cursor]: shown = "", ...query } = props.query;
   const older = has_more && next_cursor !== null ? next_cursor : null;
-  if (older === null && starting_after === "") return null;
-  if (older !== null) previous_of.set(older, starting_after);
-  const newer = previous_of.get(starting_after);
+  if (older === null && shown === "") return null;
+  if (older !== null) previous_of.set(older, shown);
+  const newer = previous_of.get(shown);
   return (
     <nav class="pager" aria-label="Pages">
-      {starting_after !== "" && <a class="button" href={href(steps, query)}>Newest</a>}
+      {shown !== "" && <a class="button" href={href(steps, query)}>Newest</a>}
       {newer !== undefined && newer !== "" && (
-        <a class="button" href={href(steps, { ...query, starting_after: newer })}>Newer</a>
+        <a class="button" href={href(steps, { ...query, [cursor]: newer })}>Newer</a>
       )}
       {older !== null && (
-        <a class="button" href={href(steps, { ...query, starting_after: older })}>Older</a>
+        <a class="button" href={href(steps, { ...query, [cursor]: older })}>Older</a>
       )}
     </nav>
   );

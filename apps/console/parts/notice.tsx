@@ -72,7 +72,7 @@ export function NoItems(props: { page: Page<unknown>; children: ComponentChildre
   if (!props.page.has_more) return props.children;
   return (
     <Empty title="None found yet">
-      <p>The API has searched the newest ones. Continue with the older ones.</p>
+      <p>The API has read a part of the list. “Older” continues the search.</p>
     </Empty>
   );
 }

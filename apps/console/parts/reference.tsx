@@ -19,7 +19,8 @@ const GROUPS: Readonly<Record<string, string>> = {
 const NEW_TAB = { target: "_blank", rel: "noreferrer" } as const;
 
 /**
- * Returns the URL of a place in the reference page, which the local start serves beside the console.
+ * Returns the URL of a place in the reference page, which the local start serves beside the
+ * console.
  * @param place a group, or an operation: `payments/POST/api-v1-payments/v1/payments`
  */
 function referenceUrl(place: string): string {
@@ -27,8 +28,8 @@ function referenceUrl(place: string): string {
 }
 
 /**
- * A link to the documentation. The local start has a reference page, which opens at the group of the
- * section. Another host has the OpenAPI document of the API.
+ * A link to the documentation. The local start has a reference page, which opens at the group of
+ * the section. Another host has the OpenAPI document of the API.
  */
 export function ReferenceLink({ section }: { section?: string | undefined }) {
   if (!isLocalStart()) {

@@ -43,7 +43,7 @@ export function SearchField() {
         type="search"
         aria-label="Search"
         aria-keyshortcuts="/"
-        title="An id opens its page. Part of a reference, an e-mail address or a description lists the matches. The key / leads here, and Ctrl K finds pages and actions."
+        title="An id opens its page. A reference, an e-mail address, a name, an amount or other words list the matches. The key / leads here, and Ctrl K finds pages and actions."
         placeholder="Id, reference, e-mail…"
         autoComplete="off"
         spellcheck={false}

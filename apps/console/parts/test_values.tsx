@@ -30,8 +30,8 @@ export function ibanTiles(is_collected: boolean) {
 }
 
 /**
- * A choice of test values, named after the field that it fills. The user can change the chosen value
- * in the fields below.
+ * A choice of test values, named after the field that it fills. The user can change the chosen
+ * value in the fields below.
  */
 export function TestValues<V extends Tile>(props: {
   label: string;

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
 
 /**
- * Returns CACHE_DIR, or else the usual place of the system. PostgreSQL does not run as root, and the
- * account that runs it cannot enter the home of root, so root has a folder below /var/cache.
+ * Returns CACHE_DIR, or else the usual place of the system. PostgreSQL does not run as root, and
+ * the account that runs it cannot enter the home of root, so root has a folder below /var/cache.
  * @param env reads an environment variable
  * @returns null if the system has no usual place, for example without HOME
  */

@@ -1,6 +1,6 @@
 /**
- * The file system in memory. Databases that need not last are made there: copying and deleting their
- * files takes a tenth of the time that it takes on a disk.
+ * The file system in memory. Databases that need not last are made there: copying and deleting
+ * their files takes a tenth of the time that it takes on a disk.
  */
 
 import { accessSync, constants, statfsSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * The service on this machine: opens the port, starts PostgreSQL (or uses DATABASE_URL), applies the
- * migrations, creates the demo account, and serves both functions. Programs that start it differ in
- * the parts that they pass: start.ts and package_start.ts.
+ * The service on this machine: opens the port, starts PostgreSQL (or uses DATABASE_URL), applies
+ * the migrations, creates the demo account, and serves both functions. Programs that start it
+ * differ in the parts that they pass: start.ts and package_start.ts.
  *
  * settings.ts reads the settings; embedded_postgres.ts restarts PostgreSQL if it dies.
  */

@@ -37,7 +37,8 @@ if (import.meta.main) {
       database: { durable: true, onProgress: say },
     });
     printBanner(settings, service);
-    // A failure is ignored here: the first visit of the reference fetches again and shows the error.
+    // A failure is ignored here: the first visit of the reference fetches again and shows the
+    // error.
     fetchScalar(data_dir, shutdown.signal).catch(() => {});
     return service.database;
   });

@@ -2,10 +2,10 @@
  * Data folders that live as long as one process. Their databases are copies of a template in the
  * cache, which the first one makes, so that a later one is ready in less than a second.
  *
- * A small shell process, the reaper, removes a folder when the process that made it has ended in any
- * way, also by SIGKILL: it waits until its standard input closes, ends the server of the folder, and
- * deletes the files. It is in a process group of its own, so a signal to the group of the process
- * does not reach it.
+ * A small shell process, the reaper, removes a folder when the process that made it has ended in
+ * any way, also by SIGKILL: it waits until its standard input closes, ends the server of the
+ * folder, and deletes the files. It is in a process group of its own, so a signal to the group of
+ * the process does not reach it.
  */
 
 import postgres from "postgres";
@@ -134,8 +134,8 @@ async function openTemplate(cache: string, options: InstallOptions): Promise<str
 }
 
 /**
- * Drops the databases from which PostgreSQL makes other ones. A sandbox makes none, and they are two
- * thirds of the files that each copy has.
+ * Drops the databases from which PostgreSQL makes other ones. A sandbox makes none, and they are
+ * two thirds of the files that each copy has.
  */
 async function dropTemplates(url: string): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });

@@ -4,8 +4,8 @@
  * file in it names the data folders that use it.
  *
  * A data folder that was moved, or whose disk is not mounted, looks deleted too. So a folder is
- * removed only if nothing has used it for a day, and if the place of the data folder is still on the
- * same disk. The next start in a moved data folder writes its new place.
+ * removed only if nothing has used it for a day, and if the place of the data folder is still on
+ * the same disk. The next start in a moved data folder writes its new place.
  */
 
 import { dirname, join } from "node:path";

@@ -1,11 +1,11 @@
 /**
  * `listen`: forwards webhooks to a receiver on this machine, through an inbox of the service. It
- * needs no tunnel, because it only makes requests. The service signs the deliveries, and the receiver
- * gets their headers and bytes unchanged.
+ * needs no tunnel, because it only makes requests. The service signs the deliveries, and the
+ * receiver gets their headers and bytes unchanged.
  *
  * Each read takes one delivery and acknowledges the one before. So a restart goes on where the last
- * run stopped, and after `kill -9` the receiver gets at most one delivery again. Signatures are those
- * of the read, so a delivery that waits for its receiver is read again.
+ * run stopped, and after `kill -9` the receiver gets at most one delivery again. Signatures are
+ * those of the read, so a delivery that waits for its receiver is read again.
  */
 
 import type { InboxDelivery, PaymentsClient, Subscription } from "../../client/mod.ts";

@@ -34,7 +34,7 @@ import {
   cardPath,
   customerRequest,
   listFor,
-  placeOf,
+  pathOf,
   requestOf,
   savingCustomer,
 } from "./stripe_requests.ts";
@@ -140,7 +140,7 @@ export async function find(
   if (operation.op === "detach") {
     return reference === operation.request.token ? await sync(account, operation, signal) : ABSENT;
   }
-  const [place, expand] = placeOf(reference);
+  const [place, expand] = pathOf(reference);
   const [path, fields] = operation.op === "refund"
     ? [`/v1/refunds/${encodeURIComponent(reference)}`, EXPAND_REFUND]
     : [place, [expand]];
@@ -159,7 +159,7 @@ async function syncIntent(
   payment: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const [path, expand] = placeOf(payment);
+  const [path, expand] = pathOf(payment);
   const response = await callStripe(account, { method: "GET", path, fields: [expand] }, signal);
   if (isUnknown(response)) return response;
   // Stripe has responded with this id before, so a 404 comes from another account or program.

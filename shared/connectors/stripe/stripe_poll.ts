@@ -2,9 +2,9 @@
  * Polls an account: events, and all movements of the balance.
  *
  * A poll reads a window of time, one page of a list for each call: first the events, then those of
- * saved cards, then the movements. The next window begins some minutes before the end of the last one,
- * because Stripe promises no order in which events become visible. The cursor names times and not
- * only an event, because Stripe forgets events after 30 days.
+ * saved cards, then the movements. The next window begins some minutes before the end of the last
+ * one, because Stripe promises no order in which events become visible. The cursor names times and
+ * not only an event, because Stripe forgets events after 30 days.
  */
 
 import * as z from "zod";

@@ -3,8 +3,8 @@
  * so the response to an operation, a notification, a poll and a sync of one object give the same
  * reference.
  *
- * A provider event about money is left out if our minor units cannot represent its amount, or if its
- * amount is not above zero: the daily totals show the difference.
+ * A provider event about money is left out if our minor units cannot represent its amount, or if
+ * its amount is not above zero: the daily totals show the difference.
  */
 
 import { formatTime } from "../../core/clock.ts";

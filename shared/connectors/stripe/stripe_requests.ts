@@ -49,7 +49,7 @@ export function requestOf(environment_id: string, operation: Operation): StripeR
   }
   const payment = operation.provider_reference;
   if (payment === null) return refusal("The payment has no reference at Stripe");
-  const [path, expand] = placeOf(payment);
+  const [path, expand] = pathOf(payment);
   switch (operation.op) {
     case "capture":
       return post(`${path}/capture`, [["amount_to_capture", String(amount)], expand]);
@@ -129,7 +129,7 @@ export function customerRequest(environment_id: string, customer_id: string): St
 }
 
 /** Returns the path of a payment at Stripe, and what a response expands. */
-export function placeOf(reference: string): [path: string, expand: Expand] {
+export function pathOf(reference: string): [path: string, expand: Expand] {
   const is_setup = reference.startsWith("seti_");
   const path = `${is_setup ? SETUPS : PAYMENTS}/${encodeURIComponent(reference)}`;
   return [path, is_setup ? EXPAND_CARD : EXPAND_CHARGE];

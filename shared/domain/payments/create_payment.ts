@@ -71,7 +71,7 @@ export function paymentOf(
     token,
     ...(details?.address && { has_address: true as const }),
     ...(context.livemode && needs_token && savingOf(change.subject, body)),
-    ...(used?.provider && { instrument: placeOf(used.provider) }),
+    ...(used?.provider && { instrument: accountOf(used.provider) }),
   };
   const begun = beginOperation(change, "authorize", { request, decline_is_error, details });
   const is_manual = body.settlement === "manual";
@@ -87,7 +87,7 @@ function savingOf({ customer }: Payment, { save: usage }: CreatePaymentBody) {
   return usage && { save: { usage, customer_id: customer!.id! } };
 }
 
-function placeOf({ account, customer }: InstrumentProvider) {
+function accountOf({ account, customer }: InstrumentProvider) {
   return { account, customer };
 }
 

@@ -171,7 +171,8 @@ export class RepeatingClient {
   }
 
   /**
-   * Sends a request until it has a final response. A request without a key gets one, unless it reads.
+   * Sends a request until it has a final response. A request without a key gets one, unless it
+   * reads.
    * @param first number of the first server; by default they take turns
    * @param is_over ends the repetitions of a read
    */

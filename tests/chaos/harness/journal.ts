@@ -1,6 +1,6 @@
 /**
- * A file with one JSON record a line. A record is on disk (fsync) before its writer continues, so it
- * survives `kill -9` of the process. Simultaneous writers share one fsync.
+ * A file with one JSON record a line. A record is on disk (fsync) before its writer continues, so
+ * it survives `kill -9` of the process. Simultaneous writers share one fsync.
  */
 
 export class Journal {

@@ -1,7 +1,7 @@
 /**
  * The catalogue: valid requests of every operation, in an order in which they succeed, because a
- * request can use resources that earlier ones made. The OpenAPI document shows them as examples, and
- * tests that concern every operation send them.
+ * request can use resources that earlier ones made. The OpenAPI document shows them as examples,
+ * and tests that concern every operation send them.
  */
 
 import { APPROVED_CARD } from "../service/service.ts";

@@ -45,8 +45,8 @@ ${texts.join("\n")}
 }
 
 /**
- * Writes an entry: a booked credit of 10.00 EUR unless the members tell something else. They are the
- * content of its elements, and null leaves one out. An amount is written like `10.00 EUR`.
+ * Writes an entry: a booked credit of 10.00 EUR unless the members tell something else. They are
+ * the content of its elements, and null leaves one out. An amount is written like `10.00 EUR`.
  */
 export function writeEntry(members: Record<string, string | null> = {}): string {
   return writeElement("Ntry", {

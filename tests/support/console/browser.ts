@@ -6,8 +6,9 @@ import { type Browser, chromium } from "playwright-core";
 import { findProgram } from "../common/programs.ts";
 
 /**
- * Paths of Chromium in distributions. The variable CHROMIUM names another one. The headless shell is
- * the same browser without the parts that draw windows; a test takes a fifth less CPU time with it.
+ * Paths of Chromium in distributions. The variable CHROMIUM names another one. The headless shell
+ * is the same browser without the parts that draw windows; a test takes a fifth less CPU time with
+ * it.
  */
 const PLACES = [
   "/usr/bin/chromium-headless-shell",

@@ -1,8 +1,8 @@
 /**
  * Registers tests of the console, which the local start serves and a real browser shows. At its end
  * a test checks every page that it opened: it must have no script error, no violation of its
- * content security policy, and nothing in any storage of the browser but forms that were not sent and
- * saved filters, without a card number, a CVC or a key.
+ * content security policy, and nothing in any storage of the browser but forms that were not sent
+ * and saved filters, without a card number, a CVC or a key.
  */
 
 import assert from "node:assert/strict";
@@ -19,8 +19,8 @@ import { withTemporaryFolder } from "../common/temporary_folder.ts";
 export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 /**
- * Longer than a page needs for anything, also if a read fails on a busy machine: the client waits 30
- * seconds for a response, and the page up to 15 seconds until the next read.
+ * Longer than a page needs for anything, also if a read fails on a busy machine: the client waits
+ * 30 seconds for a response, and the page up to 15 seconds until the next read.
  */
 const PATIENCE_MS = 60_000;
 

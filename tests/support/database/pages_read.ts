@@ -74,8 +74,8 @@ async function readsOf(
 }
 
 /**
- * Returns what the open transaction has read so far. Pages of the catalogue are not counted: how many a
- * session reads depends on its caches, which any change in any database can empty.
+ * Returns what the open transaction has read so far. Pages of the catalogue are not counted: how
+ * many a session reads depends on its caches, which any change in any database can empty.
  */
 export async function readsOfTransaction(sql: ISql): Promise<Reading> {
   // These counters contain only values that the connection has not reported yet; it reports between

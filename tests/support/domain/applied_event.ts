@@ -159,8 +159,8 @@ function accountRows(movement: MovementRow | null): Rows | null {
 }
 
 /**
- * Handles provider events as the worker does: those that wait again after others. Returns those that
- * wait for ever.
+ * Handles provider events as the worker does: those that wait again after others. Returns those
+ * that wait for ever.
  */
 export function handleAll(
   events: readonly ProviderEvent[],

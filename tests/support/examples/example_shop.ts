@@ -1,6 +1,6 @@
 /**
- * Runs an example as its reader does: in a copy, with the shell blocks of its README. The service is
- * a local start, and the shop listens on a free port.
+ * Runs an example as its reader does: in a copy, with the shell blocks of its README. The service
+ * is a local start, and the shop listens on a free port.
  */
 
 import { join } from "node:path";

@@ -1,8 +1,8 @@
 /**
- * Responds in place of a Supabase project's API to the requests of examples/supabase_orders/web: the
- * sign-up of a user, a page of a view, and a private channel. The statements run in the database as
- * PostgREST and Realtime run them, for the role and the user of the token. The functions of the
- * service are at /functions/v1. Tokens are not signed.
+ * Responds in place of a Supabase project's API to the requests of examples/supabase_orders/web:
+ * the sign-up of a user, a page of a view, and a private channel. The statements run in the
+ * database as PostgREST and Realtime run them, for the role and the user of the token. The
+ * functions of the service are at /functions/v1. Tokens are not signed.
  */
 
 import assert from "node:assert/strict";

@@ -26,8 +26,8 @@ const DAYS_14_MS = 14 * 24 * 3_600_000;
 type Step = number | "cancel";
 
 /**
- * The steps before and after the time is over, then the status, `amount_received`, the failure code,
- * and the captured and the unapplied money.
+ * The steps before and after the time is over, then the status, `amount_received`, the failure
+ * code, and the captured and the unapplied money.
  */
 type Case = [
   name: string,

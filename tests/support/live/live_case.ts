@@ -1,6 +1,6 @@
 /**
- * Tests of live keys: the product with an account at the double of Stripe, and actions of payers and
- * of people with the provider's dashboard.
+ * Tests of live keys: the product with an account at the double of Stripe, and actions of payers
+ * and of people with the provider's dashboard.
  */
 
 import assert from "node:assert/strict";

@@ -331,8 +331,8 @@ function giveBack(payment: Standing, amount: number): Expected<Standing> {
 }
 
 /**
- * A pending refund completes or fails, and a completed one can fail later. A payment that is charged
- * back or returned keeps its status.
+ * A pending refund completes or fails, and a completed one can fail later. A payment that is
+ * charged back or returned keeps its status.
  */
 function expectRefundAdvance(
   payment: Standing,

@@ -104,8 +104,8 @@ export const RECIPE_CASES: readonly PackageCase[] = [
 ];
 
 /**
- * Installs the package as the page says, and runs the steps of the workflow in a checkout, which has
- * only the files of the repository. Then it runs the recipe of Jest.
+ * Installs the package as the page says, and runs the steps of the workflow in a checkout, which
+ * has only the files of the repository. Then it runs the recipe of Jest.
  */
 async function installFromClone({ clone, env, ...installed }: InstalledPackage): Promise<void> {
   const folder = dirname(clone);

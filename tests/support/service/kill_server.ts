@@ -1,6 +1,6 @@
 /**
- * Serves both functions over a database, in a process that a test can kill. It uses the parts of the
- * local start, without the database. A restarted server can use the same port.
+ * Serves both functions over a database, in a process that a test can kill. It uses the parts of
+ * the local start, without the database. A restarted server can use the same port.
  */
 
 import { openLocalServer } from "../../../apps/server/local/local_server.ts";

@@ -9,15 +9,15 @@ import { APPROVED_CARD, startService, type TestService } from "./service.ts";
 /** The owner of a row, as the first sandbox sees it. */
 type Tenant = "own" | "other" | "live";
 /** Rows per tenant (or "nobody's"), or the SQLSTATE of a refusal. */
-type Seen = Record<string, number> | string;
+type RowCounts = Record<string, number> | string;
 
 /** The rights on one table. */
 export interface Sight {
-  select: Seen;
+  select: RowCounts;
   /** Copies of an own row and of another tenant's. 23505: row-level security allowed the insert. */
   insert: { own: string; other: string };
-  update: Seen;
-  delete: Seen;
+  update: RowCounts;
+  delete: RowCounts;
 }
 
 /** Settings of a transaction. */
@@ -279,7 +279,7 @@ async function sightOf(
     attempt(session, async () => {
       const rows = await session.unsafe(`with t as (${text})
         select e, count(*)::int as n from t group by e order by e`);
-      return Object.fromEntries(rows.map(({ e, n }) => [tenants[e] ?? "nobody's", n])) as Seen;
+      return Object.fromEntries(rows.map(({ e, n }) => [tenants[e] ?? "nobody's", n])) as RowCounts;
     });
   const column = environmentColumn(table);
   const insert = (row: Record<string, unknown>) =>
@@ -296,7 +296,10 @@ async function sightOf(
 }
 
 /** Runs a statement and rolls it back; returns the SQLSTATE of a refusal. */
-async function attempt(session: postgres.ReservedSql, work: () => Promise<Seen>): Promise<Seen> {
+async function attempt(
+  session: postgres.ReservedSql,
+  work: () => Promise<RowCounts>,
+): Promise<RowCounts> {
   await session`savepoint attempt`;
   try {
     return await work();

@@ -118,7 +118,8 @@ async function assertOnePayment(database: TestDatabase): Promise<void> {
 }
 
 /**
- * Turns the settings of a test into environment variables. With a pooler, the database URL leads through it.
+ * Turns the settings of a test into environment variables. With a pooler, the database URL leads
+ * through it.
  * @throws {NeedsInternals} for a setting without a variable
  */
 function environmentOf(settings: Settings): Record<string, string> {

@@ -1,7 +1,7 @@
 /**
- * The world of the shop in one mode: the product on a loopback port, the shop behind TLS, a browser,
- * and the people whom the shop does not control, such as the payer's bank. With a test key the
- * sandbox plays them, with a live key the double of Stripe.
+ * The world of the shop in one mode: the product on a loopback port, the shop behind TLS, a
+ * browser, and the people whom the shop does not control, such as the payer's bank. With a test key
+ * the sandbox plays them, with a live key the double of Stripe.
  */
 
 import assert from "node:assert/strict";

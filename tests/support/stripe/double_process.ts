@@ -4,8 +4,8 @@
  * payouts and connected accounts. It shares no code with the service. A second port plants faults
  * and shows the books.
  *
- * Arguments: the URL of localstripe, the journal's path and the two ports. It prints a line when both
- * ports listen.
+ * Arguments: the URL of localstripe, the journal's path and the two ports. It prints a line when
+ * both ports listen.
  */
 
 import { createServer, type ServerResponse } from "node:http";
@@ -45,7 +45,8 @@ function listen(
       const url = new URL(request.url!, "http://127.0.0.1");
       await handle({ method: request.method!, url, headers: request.headers, text }, response);
     } catch (error) {
-      // While localstripe is not running, the double is a server in trouble. A killed client is gone.
+      // While localstripe is not running, the double is a server in trouble. A killed client is
+      // gone.
       const is_gone = (error as { code?: string }).code === "ECONNRESET";
       if (!(error instanceof EngineAway) && !is_gone) {
         console.error(`500 for ${request.method} ${request.url}:`, error);

@@ -1,6 +1,6 @@
 /**
- * Starts localstripe, which comes from PyPI (`pip install localstripe==1.15.10`). LOCALSTRIPE_PYTHON
- * names a Python that has it; the default is `python3`.
+ * Starts localstripe, which comes from PyPI (`pip install localstripe==1.15.10`).
+ * LOCALSTRIPE_PYTHON names a Python that has it; the default is `python3`.
  */
 
 import { until } from "../common/until.ts";

@@ -11,8 +11,8 @@ export interface DoneFile {
   /** Path relative to the folder of the run. */
   file: string;
   /**
-   * Time from the start of its worker, which loads the modules, to its end. With a shared worker, the
-   * time to load it and to run its tests.
+   * Time from the start of its worker, which loads the modules, to its end. With a shared worker,
+   * the time to load it and to run its tests.
    */
   seconds: number;
 }

@@ -73,8 +73,8 @@ export const NO_DISPATCHER = {
 } as unknown as Partial<Settings>;
 
 /**
- * Inserts an endpoint as a service with a master secret stores it, or without a URL an inbox. Its id
- * begins with its slot.
+ * Inserts an endpoint as a service with a master secret stores it, or without a URL an inbox. Its
+ * id begins with its slot.
  */
 export async function insertEndpoint(
   { sql, key }: TestService,

@@ -1,7 +1,7 @@
 /**
- * Writes the document as JSON for readers and for `git diff`: an object or a list stands on one line
- * if it fits. The value of an example and an object of references always do, and an object with one
- * member adds no level. Other JSON of this content has twice the bytes.
+ * Writes the document as JSON for readers and for `git diff`: an object or a list stands on one
+ * line if it fits. The value of an example and an object of references always do, and an object
+ * with one member adds no level. Other JSON of this content has twice the bytes.
  */
 
 /** Longest line of an object or list that stands on one line. */

@@ -26,8 +26,8 @@ import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";
 const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
 const ARTIFACTS = join(PROJECT_DIR, "artifacts");
 /**
- * The command line, in `dist/cli.js`. Modules that a command imports only when it runs have files of
- * their own, so the SDK of `mcp` makes no other command slower.
+ * The command line, in `dist/cli.js`. Modules that a command imports only when it runs have files
+ * of their own, so the SDK of `mcp` makes no other command slower.
  */
 const COMMAND_LINE = "packages/sandbox/cli.ts";
 /** The service. The depth of both paths in the package is part of the program. */

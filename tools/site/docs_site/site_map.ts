@@ -94,7 +94,8 @@ export type Kind = "page" | "source" | "file" | "folder";
 export function kindOf(path: string, is_folder: boolean): Kind {
   if (is_folder) return "folder";
   if (path.endsWith(".md")) return "page";
-  // Pictures and the OpenAPI document are useful as they are; a program is easier to read as a page.
+  // Pictures and the OpenAPI document are useful as they are; a program is easier to read as a
+  // page.
   return path.startsWith("docs/") ? "file" : "source";
 }
 

@@ -1,6 +1,6 @@
--- The orders of a shop, in the schema public. The payments service has its tables in the schema pay.
--- Signed-in payers read their own orders through the Data API. Only the two edge functions, which
--- connect as postgres, write them.
+-- The orders of a shop, in the schema public. The payments service has its tables in the schema
+-- pay. Signed-in payers read their own orders through the Data API. Only the two edge functions,
+-- which connect as postgres, write them.
 
 create table public.orders (
   id uuid primary key,

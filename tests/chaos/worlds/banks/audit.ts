@@ -1,6 +1,6 @@
 /**
- * The judge of the run with a bank. It compares the books of the bank with the payments, refunds and
- * transfers, with the entries and with the provider events. It shares no rule with the product.
+ * The judge of the run with a bank. It compares the books of the bank with the payments, refunds
+ * and transfers, with the entries and with the provider events. It shares no rule with the product.
  */
 
 import type postgres from "postgres";

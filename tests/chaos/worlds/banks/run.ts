@@ -1,8 +1,8 @@
 /**
- * R14 at a bank: payments by bank transfer, collections, payouts and refunds go to and fro in files,
- * while the servers, PostgreSQL and the operator's command are killed at each step of an export and
- * an import. The bank rejects and returns orders, and tells of each entry in up to three files, which
- * come doubled and in any order. The bank is the judge.
+ * R14 at a bank: payments by bank transfer, collections, payouts and refunds go to and fro in
+ * files, while the servers, PostgreSQL and the operator's command are killed at each step of an
+ * export and an import. The bank rejects and returns orders, and tells of each entry in up to three
+ * files, which come doubled and in any order. The bank is the judge.
  */
 
 import { addBankAccount, KEYS } from "../../../support/bank/bank.ts";

@@ -1,6 +1,6 @@
 /**
- * The clients of live cards. They tell stories of live payments, and repeat each change with its key
- * until it has a final response. Between two changes of a payment they wait for its result.
+ * The clients of live cards. They tell stories of live payments, and repeat each change with its
+ * key until it has a final response. Between two changes of a payment they wait for its result.
  */
 
 import { pause } from "../../../support/common/until.ts";

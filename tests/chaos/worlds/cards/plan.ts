@@ -32,8 +32,8 @@ interface CardStory {
 }
 
 /**
- * The statuses of payments whose result is known, with the status at the provider. No story leads to
- * `failed`.
+ * The statuses of payments whose result is known, with the status at the provider. No story leads
+ * to `failed`.
  */
 export const RESULTS: Readonly<Record<string, string | null>> = {
   requires_action: "requires_action",

@@ -1,8 +1,8 @@
 /**
- * R14: live cards. Clients make live payments through a double of Stripe with books of its own, while
- * the servers, PostgreSQL, the double and localstripe are killed at each step of the flow, and the
- * double loses, cuts, delays and doubles responses and notifications. Then the faults end, the
- * worker settles everything, and the judge compares the provider's books with ours.
+ * R14: live cards. Clients make live payments through a double of Stripe with books of its own,
+ * while the servers, PostgreSQL, the double and localstripe are killed at each step of the flow,
+ * and the double loses, cuts, delays and doubles responses and notifications. Then the faults end,
+ * the worker settles everything, and the judge compares the provider's books with ours.
  */
 
 import { pause } from "../../../support/common/until.ts";

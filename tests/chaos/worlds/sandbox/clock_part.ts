@@ -1,7 +1,7 @@
 /**
- * R15, clocks: clients make payments that end by themselves, and the clock of their sandbox advances
- * day by day. Every advance has happened once, every payment has ended at its own time, and the
- * inbox has the events in the order of time.
+ * R15, clocks: clients make payments that end by themselves, and the clock of their sandbox
+ * advances day by day. Every advance has happened once, every payment has ended at its own time,
+ * and the inbox has the events in the order of time.
  */
 
 import { pause } from "../../../support/common/until.ts";

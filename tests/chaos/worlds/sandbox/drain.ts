@@ -1,6 +1,6 @@
 /**
- * Waits for the last deliveries after the faults, and redelivers those whose attempts kills used up.
- * Reports deliveries that the service gave up too early.
+ * Waits for the last deliveries after the faults, and redelivers those whose attempts kills used
+ * up. Reports deliveries that the service gave up too early.
  */
 
 import { until } from "../../../support/common/until.ts";

@@ -1,7 +1,7 @@
 /**
- * R15, declared faults: clients race for faults of requests, of the provider and of deliveries. Each
- * fault that is used up is declared again. At the end the faults have happened exactly as often as
- * they were declared.
+ * R15, declared faults: clients race for faults of requests, of the provider and of deliveries.
+ * Each fault that is used up is declared again. At the end the faults have happened exactly as
+ * often as they were declared.
  */
 
 import { pause } from "../../../support/common/until.ts";

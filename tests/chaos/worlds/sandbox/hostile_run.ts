@@ -1,8 +1,8 @@
 /**
  * R13: hostile endpoints delay no other. The run makes payments at a steady rate in sandboxes with
  * healthy endpoints. In turn it adds and removes an endpoint that never responds in time, and an
- * account that tries to take all slots of the dispatcher. It compares the time from event to arrival
- * at the healthy endpoints.
+ * account that tries to take all slots of the dispatcher. It compares the time from event to
+ * arrival at the healthy endpoints.
  */
 
 import { pause, until } from "../../../support/common/until.ts";

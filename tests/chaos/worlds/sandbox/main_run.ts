@@ -1,7 +1,7 @@
 /**
  * The main run (promises R1 to R8). Clients send the plan's stories through proxies that break
- * connections, while PostgreSQL, its backends, both API servers and the receiver are killed. Then the
- * faults end, and the audit judges the run.
+ * connections, while PostgreSQL, its backends, both API servers and the receiver are killed. Then
+ * the faults end, and the audit judges the run.
  */
 
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * R8: a receiver is down for ten minutes. After its return every delivery of the backlog must arrive,
- * in order and with a fresh signature. In small runs the clocks of servers and receiver skip the ten
- * minutes after the first two attempts have failed in real time. Large runs wait.
+ * R8: a receiver is down for ten minutes. After its return every delivery of the backlog must
+ * arrive, in order and with a fresh signature. In small runs the clocks of servers and receiver
+ * skip the ten minutes after the first two attempts have failed in real time. Large runs wait.
  */
 
 import { join } from "node:path";

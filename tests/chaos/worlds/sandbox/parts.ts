@@ -48,9 +48,9 @@ export async function untilDone(
 }
 
 /**
- * Clients pay while a receiver reads its inbox. The receiver dies now and then, and begins without a
- * cursor. Every event arrives, in the order of its payment, and none again after the response to its
- * acknowledgement.
+ * Clients pay while a receiver reads its inbox. The receiver dies now and then, and begins without
+ * a cursor. Every event arrives, in the order of its payment, and none again after the response to
+ * its acknowledgement.
  */
 export async function playInbox({ stage, client, sandbox, send, isOver }: Part) {
   const inbox = await client.addEndpoint(sandbox.key, { delivery: "inbox" });

@@ -1,6 +1,7 @@
 /**
  * The plan of the main run. The seed decides the stories, the number of duplicates of each request,
- * and the time and victim of each kill. The same seed and sizes give the same plan on every machine.
+ * and the time and victim of each kill. The same seed and sizes give the same plan on every
+ * machine.
  */
 
 import { type Random, randomOf } from "../../../support/core/random.ts";

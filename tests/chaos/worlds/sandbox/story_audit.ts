@@ -1,6 +1,6 @@
 /**
- * Judges stories by the model (payment_model.ts): some legal order of the simultaneous requests must
- * explain every response and the final row of the payment or transfer.
+ * Judges stories by the model (payment_model.ts): some legal order of the simultaneous requests
+ * must explain every response and the final row of the payment or transfer.
  */
 
 import type { Verdict } from "../../harness/audit.ts";

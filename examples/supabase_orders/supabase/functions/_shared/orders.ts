@@ -70,7 +70,8 @@ export async function nextAttempt(order: OpenOrder): Promise<OpenOrder> {
 
 /**
  * Applies an event of a payment to the order that the payment's reference names. An event that came
- * before, that is older than the newest applied one, or that is of an earlier attempt changes nothing.
+ * before, that is older than the newest applied one, or that is of an earlier attempt changes
+ * nothing.
  */
 export async function applyPaymentEvent(event: Event, payment: Payment): Promise<void> {
   const status = STATUS_AFTER[event.type];

@@ -1,0 +1,22 @@
+/** Searches payments. */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../service/service.ts";
+import { PAYMENTS } from "../service/service_case.ts";
+
+/** A page of at most a hundred matches. `rest` are further parameters of the query. */
+export async function page(service: TestService, search: string, rest = "", key?: string) {
+  const query = new URLSearchParams({ search });
+  const found = await service.call(
+    "GET",
+    `${PAYMENTS}?limit=100&${query}${rest}`,
+    key ? { key } : {},
+  );
+  assert.equal(found.status, 200, found.text);
+  return found.body as { data: { id: string }[]; has_more: boolean; next_cursor: string | null };
+}
+
+/** The ids of a page, newest first. */
+export async function idsOf(service: TestService, search: string, rest?: string) {
+  return (await page(service, search, rest)).data.map(({ id }) => id);
+}
