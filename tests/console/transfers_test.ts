@@ -47,7 +47,7 @@ consoleCase("a transfer from its creation to its ledger", async (step, { make, s
       (await ledger.allInnerTexts()).join(" ").replaceAll(/\s+/g, " "),
       /^Transfer completed.* In transit 10.00 External 10.00 .* Transfer.* Available 10.00 In transit 10.00/,
     );
-    const deliveries = region("Webhook deliveries").getByRole("listitem");
+    const deliveries = region("Webhook deliveries").locator("tbody tr");
     await deliveries.nth(1).waitFor();
     assert.equal(await deliveries.count(), 2);
     // Its bank can still return it.
@@ -106,7 +106,7 @@ consoleCase("a transfer from its creation to its ledger", async (step, { make, s
   await step("an event of a transfer links to it", async () => {
     await on.go("events?type=transfer.cancelled");
     await page.locator(".timeline code").first().click();
-    await link(/^tr_…/).click();
+    await link(/^tr_/).click();
     await heading("30.00 EUR").waitFor();
   });
 

@@ -14,11 +14,14 @@ consoleCase("a failing endpoint is explained and recovered", async (step, { ente
   const refuse = () =>
     new Response("<h1>Bad signature</h1>", { status: 401, headers: { "X-Reason": "signature" } });
   const receiver = openRecorder(refuse);
-  const endpoint = await make("webhook_endpoints", { url: receiver.url("/hook") });
+  const url = receiver.url("/hook");
+  const endpoint = await make("webhook_endpoints", { url, description: "Shop" });
   const pay = () =>
     make("/api-v1-sandbox/payments", { amount_minor: 900, currency: "EUR", outcome: "refunded" });
-  await pay();
-  const { page, region, press, see, submit, fault, go, button } = await enter("#/webhooks");
+  const paid = await pay();
+  const { page, heading, region, press, see, submit, fault, go, button } = await enter(
+    "#/webhooks",
+  );
   const items = region("Deliveries").locator(".records > li");
   const response = region(/^Response to attempt 1/);
   try {
@@ -68,6 +71,39 @@ consoleCase("a failing endpoint is explained and recovered", async (step, { ente
       assert.equal(await items.count(), 1);
       await page.unrouteAll({ behavior: "wait" });
     });
+    await step(
+      "a payment shows them by event and endpoint, and the receiver's reason",
+      async () => {
+        await go(`payments/${paid}`);
+        const matrix = page.getByRole("table", { name: "Deliveries by event and endpoint" });
+        await matrix.getByRole("columnheader", { name: "Shop" }).waitFor();
+        const rows = matrix.locator("tbody tr");
+        assert.deepEqual(
+          (await rows.allInnerTexts()).map((text) => text.split(/\s+/)).map(([type, status]) =>
+            `${type} ${status}`
+          ),
+          [
+            "payment.refunded Waits",
+            "refund.completed Waits",
+            "refund.created Waits",
+            "payment.completed Waits",
+            "payment.created Pending",
+          ],
+        );
+        await rows.last().getByText("401").waitFor();
+        await region("Webhook deliveries").getByText(
+          "The receiver responded: <h1>Bad signature</h1>",
+          { exact: true },
+        ).waitFor();
+        assert.equal(await region("Webhook deliveries").locator(".records > li").count(), 1);
+        await rows.first().click();
+        await heading("payment.refunded").waitFor();
+        await region("Webhook deliveries").getByRole("link", { name: "Shop" }).waitFor();
+        await region("Payload of payment.refunded").getByRole("link", { name: paid }).click();
+        await matrix.waitFor();
+        await go(`webhooks/${endpoint}`);
+      },
+    );
     await step("an event on the page of events shows its deliveries", async () => {
       await go("events");
       await page.locator(".timeline summary").first().click();

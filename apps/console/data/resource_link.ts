@@ -24,13 +24,8 @@ const NO_RESOURCES: Readonly<Record<string, string>> = {
   chg: "It is a cursor of GET /changes. A page sends it to learn whether anything has changed.",
   inb: "It is a cursor of an inbox. A program sends it to acknowledge deliveries.",
 };
-/** An id of the API. */
-const ID = /\b([a-z]{2,4})_[0-9a-z]{26}\b/;
-
-/** Returns the first id in a text, such as a path; null: it has none. */
-function idIn(text: string): string | null {
-  return ID.exec(text)?.[0] ?? null;
-}
+/** Splits a text into its ids, at the odd places, and the parts between them. */
+export const IDS = /\b([a-z]{2,4}_[0-9a-z]{26})\b/;
 
 /** Returns a text with shortened ids: `pay_…k3v9`. */
 export function shortened(text: string): string {
@@ -39,7 +34,7 @@ export function shortened(text: string): string {
 
 /** Reports whether a text is an id. */
 export function isId(text: string): boolean {
-  return idIn(text) === text;
+  return IDS.exec(text)?.[0] === text;
 }
 
 /** Returns why no page shows this text of the API; null: it is an id with a page, or another text. */

@@ -12,7 +12,7 @@ import { ActionButton, useAction } from "../parts/action.tsx";
 import { call } from "../data/calls.ts";
 import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
 import { ConfirmButton } from "../parts/confirm_dialog.tsx";
-import { Deliveries } from "../parts/deliveries.tsx";
+import { EndpointDeliveries } from "../parts/deliveries.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { EditDialog, RotateDialog } from "../forms/endpoint_form.tsx";
 import { EndpointHealth } from "../parts/endpoint_health.tsx";
@@ -137,7 +137,7 @@ function DeliveriesCard(
         </div>
       }
     >
-      <Deliveries live={live} shows="payment" grouped is_paged />
+      <EndpointDeliveries live={live} />
       {live.data && <Pager page={live.data} steps={steps} query={query} />}
     </Card>
   );

@@ -4,32 +4,22 @@ import type { Event } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
-import { Deliveries } from "../parts/deliveries.tsx";
+import { EventDeliveries } from "../parts/deliveries.tsx";
 import { ChangeTable, Json, jsonChanges } from "../parts/json.tsx";
 import { useLive } from "../data/live.ts";
 import { Mention } from "../parts/mention.tsx";
 import { Reading } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
 import { CopyButton, Fact, Id, Money, Time } from "../parts/text.tsx";
-import { ownerOf } from "../parts/timeline.tsx";
-import { itemName } from "../data/titles.ts";
-import { eventNote, eventTone } from "../data/words.ts";
+import { eventNote, eventTone, label } from "../data/words.ts";
 
 type Resource = Event["data"]["object"];
-
-/** The filter of a list of events by the resource of each section. */
-const FILTERS = {
-  payments: "payment_id",
-  transfers: "transfer_id",
-  instruments: "instrument_id",
-} as const;
 
 /** Members that change with every event. */
 const ALWAYS: ReadonlySet<string> = new Set(["sequence", "updated_at"]);
 
 function EventView({ of: event }: { of: Event }) {
   const { id, type, data: { object } } = event;
-  const deliveries = useLive(call("webhookDeliveries", "list", { event_id: id, limit: MAX_PAGE }));
   return (
     <>
       <Title
@@ -50,7 +40,7 @@ function EventView({ of: event }: { of: Event }) {
             <Changes event={event} />
           </Card>
           <Card title="Webhook deliveries">
-            <Deliveries live={deliveries} shows="endpoint" />
+            <EventDeliveries of={{ event_id: id }} />
           </Card>
           <Card
             title="Payload"
@@ -73,19 +63,11 @@ function EventView({ of: event }: { of: Event }) {
 }
 
 function Details({ event: { data: { object }, request, sequence } }: { event: Event }) {
-  const owner = ownerOf(object);
   return (
     <dl class="facts">
-      {owner && (
-        <Fact name={itemName(owner.section)}>
-          <Mention id={owner.id} />
-        </Fact>
-      )}
-      {object.object === "webhook_endpoint" && (
-        <Fact name="Endpoint">
-          <Mention id={object.id} />
-        </Fact>
-      )}
+      <Fact name={label(object.object)}>
+        <Mention id={object.id} />
+      </Fact>
       {"amount_minor" in object && (
         <Fact name="Amount">
           <Money amount_minor={object.amount_minor} currency={object.currency} />
@@ -105,8 +87,7 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
 /** The members of the resource that differ from the event before, if there is one. */
 function Changes({ event }: { event: Event }) {
   const { id, data: { object } } = event;
-  const owner = ownerOf(object);
-  const subject = owner && { [FILTERS[owner.section]]: owner.id };
+  const subject = subjectOf(object);
   const live = useLive(
     subject && call("events", "list", { ...subject, starting_after: id, limit: MAX_PAGE }),
   );
@@ -137,6 +118,23 @@ function Changes({ event }: { event: Event }) {
       }}
     </Reading>
   );
+}
+
+/** The resource whose events the resource belongs to; null: it is an endpoint. */
+function subjectOf(object: Resource) {
+  switch (object.object) {
+    case "payment":
+      return { payment_id: object.id };
+    case "transfer":
+      return { transfer_id: object.id };
+    case "instrument":
+      return { instrument_id: object.id };
+    case "refund":
+    case "dispute":
+      return { payment_id: object.payment_id };
+    default:
+      return null;
+  }
 }
 
 function nounOf({ object }: Resource): string {

@@ -4,6 +4,7 @@ import type { IdempotencyKey } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
 import { Card, Title } from "../parts/page_parts.tsx";
 import { Json } from "../parts/json.tsx";
+import { Mention } from "../parts/mention.tsx";
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
@@ -23,8 +24,7 @@ export function IdempotencyKeyPage({ id }: { id: string }) {
 }
 
 function Stored({ record }: { record: IdempotencyKey }) {
-  const { first_request_id: request_id, key: idempotency_key, status } = record;
-  const source = "any";
+  const { key: idempotency_key, status } = record;
   return (
     <div class="columns">
       <Card title="Stored response" class="main-column">
@@ -42,12 +42,10 @@ function Stored({ record }: { record: IdempotencyKey }) {
           )}
           <Fact name="Replays">{record.replays}</Fact>
           <Fact name="Request id">
-            <a href={href(["requests"], { source, request_id })}>
-              <code>{request_id}</code>
-            </a>
+            <Mention id={record.first_request_id} />
           </Fact>
           <Fact name="Requests">
-            <a href={href(["requests"], { source, idempotency_key })}>All with this key</a>
+            <a href={href(["requests"], { source: "any", idempotency_key })}>All with this key</a>
           </Fact>
           <Fact name="Created" at={record.created_at} />
           <Fact name="Expires" at={record.expires_at} />

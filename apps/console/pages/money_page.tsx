@@ -3,13 +3,13 @@
 import type { ComponentChildren } from "preact";
 import type { Payment, Transfer } from "../../../packages/client/mod.ts";
 import { railOf } from "../../../shared/domain/rails.ts";
-import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { Card, Title } from "../parts/page_parts.tsx";
+import { DialogButton } from "../parts/dialog.tsx";
+import { TriggerDialog } from "../forms/delivery_dialogs.tsx";
 import { ConfirmButton } from "../parts/confirm_dialog.tsx";
-import { Deliveries } from "../parts/deliveries.tsx";
+import { EventDeliveries } from "../parts/deliveries.tsx";
 import { Ledger, type Subject } from "../parts/ledger.tsx";
-import { useLive } from "../data/live.ts";
 import { FailedNotice } from "../parts/notice.tsx";
 import { may } from "../data/permissions.ts";
 import { href } from "../data/route.ts";
@@ -28,63 +28,67 @@ export function MoneyPage(props: {
   advice?: ComponentChildren;
   /** Cards below the ledger. */
   records?: ComponentChildren;
-  /** The button of the deliveries. */
-  trigger?: ComponentChildren;
   moves: ComponentChildren;
   details: ComponentChildren;
 }) {
-  const { of, subject, trigger } = props;
-  const deliveries = useLive(call("webhookDeliveries", "list", { ...subject, limit: MAX_PAGE }));
+  const { of, subject } = props;
   return (
-    <>
-      <Title
-        title={<Money amount_minor={of.amount_minor} currency={of.currency} />}
-        under={
-          <>
-            <Status of={of.status} />
-            <span>{props.text}</span>
-            <Id id={of.id} />
-          </>
-        }
-      >
-        {props.actions}
-      </Title>
-      {props.callout}
-      <FailedNotice of={of} otherwise={`The ${of.object} did not succeed`}>
-        {props.advice}
-      </FailedNotice>
-      <div class="columns">
-        <div class="main-column">
-          <Card title="Timeline">
-            <Timeline of={subject} />
-          </Card>
-          <Card title="Ledger">
-            <Ledger of={subject} />
-          </Card>
-          {props.records}
-          <Card title="Webhook deliveries" actions={trigger}>
-            <Deliveries live={deliveries} shows="endpoint" grouped />
-          </Card>
-        </div>
-        <aside class="side-column" aria-label={`About this ${of.object}`}>
-          {props.moves}
-          <Card title="Details" class="details">
-            <dl class="facts">
-              {props.details}
-              {may("sandbox.listRequests") && (
-                <Fact name="Requests">
-                  <a href={href(["requests"], { source: "any", resource_id: of.id })}>
-                    Those of this {of.object}
-                  </a>
-                </Fact>
-              )}
-              <MetadataFacts of={of.metadata} />
-            </dl>
-            <BankDetailsButton of={of} />
-          </Card>
-        </aside>
+    <div class="columns">
+      <div class="head">
+        <Title
+          title={<Money amount_minor={of.amount_minor} currency={of.currency} />}
+          under={
+            <>
+              <Status of={of.status} />
+              <span>{props.text}</span>
+              <Id id={of.id} />
+            </>
+          }
+        >
+          {props.actions}
+        </Title>
+        {props.callout}
+        <FailedNotice of={of} otherwise={`The ${of.object} did not succeed`}>
+          {props.advice}
+        </FailedNotice>
       </div>
-    </>
+      <aside class="side-column" aria-label={`About this ${of.object}`}>
+        <Card title="Details" class="details">
+          <dl class="facts">
+            {props.details}
+            {may("sandbox.listRequests") && (
+              <Fact name="Requests">
+                <a href={href(["requests"], { source: "any", resource_id: of.id })}>
+                  Those of this {of.object}
+                </a>
+              </Fact>
+            )}
+            <MetadataFacts of={of.metadata} />
+          </dl>
+          <BankDetailsButton of={of} />
+        </Card>
+        {props.moves}
+      </aside>
+      <div class="main-column">
+        <Card title="Timeline">
+          <Timeline of={subject} />
+        </Card>
+        <Card
+          title="Webhook deliveries"
+          actions={"payment_id" in subject && (
+            <DialogButton text="Trigger an event…" needs="sandbox.trigger">
+              {(close) => <TriggerDialog payment_id={subject.payment_id} close={close} />}
+            </DialogButton>
+          )}
+        >
+          <EventDeliveries of={subject} />
+        </Card>
+        <Card title="Ledger">
+          <Ledger of={subject} />
+        </Card>
+        {props.records}
+      </div>
+    </div>
   );
 }
 

@@ -8,7 +8,6 @@ import { call } from "../data/calls.ts";
 import { CustomerFacts } from "../parts/customer_facts.tsx";
 import { Card, NewLink, resourcePage } from "../parts/page_parts.tsx";
 import { LateMoney } from "./deposit_callout.tsx";
-import { DialogButton } from "../parts/dialog.tsx";
 import { Disputes } from "../parts/disputes.tsx";
 import { methodText } from "../data/method_text.ts";
 import { Mention } from "../parts/mention.tsx";
@@ -16,7 +15,6 @@ import { MoneyPage } from "./money_page.tsx";
 import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
 import { Refunds } from "../parts/refunds.tsx";
 import { Fact, Money } from "../parts/text.tsx";
-import { TriggerDialog } from "../forms/delivery_dialogs.tsx";
 import { adviceText } from "../data/words.ts";
 
 function PaymentView({ of: payment }: { of: Payment }) {
@@ -49,11 +47,6 @@ function PaymentView({ of: payment }: { of: Payment }) {
           </Card>
           {payment.amount_captured > 0 && <Disputes payment_id={payment_id} />}
         </>
-      }
-      trigger={
-        <DialogButton text="Trigger an event…" needs="sandbox.trigger">
-          {(close) => <TriggerDialog payment_id={payment_id} close={close} />}
-        </DialogButton>
       }
       moves={
         <>

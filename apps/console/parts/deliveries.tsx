@@ -1,8 +1,6 @@
-/**
- * A list of webhook deliveries with their attempts: what each sent, and the beginning of the
- * response.
- */
+/** Webhook deliveries with their attempts: what each sent, and the beginning of the response. */
 
+import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type {
   DeliveryAttempt,
@@ -10,43 +8,132 @@ import type {
   Page,
   WebhookDelivery,
 } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { ActionButton, useAction } from "./action.tsx";
 import { isTaken } from "../data/attempts.ts";
 import { call } from "../data/calls.ts";
 import { Json, jsonText } from "./json.tsx";
+import type { Subject } from "./ledger.tsx";
+import { ListTable } from "./list_table.tsx";
 import { type Live, useLive } from "../data/live.ts";
 import { Reading, ReadingList } from "./notice.tsx";
 import { Mention } from "./mention.tsx";
+import { hrefOf } from "../data/resource_link.ts";
 import { href } from "../data/route.ts";
 import { CopyButton, Status, Time } from "./text.tsx";
-
-/** The resource that the list shows for each delivery, because the page is about the other one. */
-type OtherEnd = "endpoint" | "payment";
-
-/** A delivery, and those that wait for it. */
-interface Group {
-  /** Its id. The page need not have the delivery. */
-  id: string;
-  delivery: WebhookDelivery | undefined;
-  waiting: WebhookDelivery[];
-}
+import { endpointName } from "../data/words.ts";
 
 /** Most waiting events that a delivery names. */
 const NAMED = 5;
+/** Most failing deliveries that are open below a table. */
+const OPEN = 5;
+/** Characters of a receiver's reason. */
+const REASON = 300;
 
-/** The list. With `grouped` the deliveries that wait are below the one that blocks them. */
-export function Deliveries(props: {
+/**
+ * The deliveries of events: a table with a row for each event and a column for each endpoint, and
+ * below it those that fail. A row leads to the event, whose page has all of its deliveries.
+ */
+export function EventDeliveries({ of }: { of: Subject | { event_id: string } }) {
+  const live = useLive(call("webhookDeliveries", "list", { ...of, limit: MAX_PAGE }));
+  const { data } = useLive(call("webhookEndpoints", "list", { limit: MAX_PAGE }));
+  const nameOf = (id: string) => {
+    const endpoint = data?.data.find((endpoint) => endpoint.id === id);
+    if (!endpoint) return <Mention id={id} />;
+    return <a href={hrefOf(id)!}>{endpoint.description ?? endpointName(endpoint)}</a>;
+  };
+  return (
+    <DeliveryList live={live}>
+      {(deliveries) => (
+        <>
+          {!("event_id" in of) && <Matrix deliveries={deliveries} nameOf={nameOf} />}
+          <ul class="records">
+            {("event_id" in of ? deliveries : deliveries.filter(isFailing).slice(0, OPEN))
+              .map((delivery) => (
+                <li key={delivery.id}>
+                  <Delivery delivery={delivery} about={nameOf(delivery.endpoint_id)} explains />
+                </li>
+              ))}
+          </ul>
+        </>
+      )}
+    </DeliveryList>
+  );
+}
+
+function Matrix({ deliveries, nameOf }: {
+  deliveries: readonly WebhookDelivery[];
+  nameOf: (endpoint_id: string) => ComponentChildren;
+}) {
+  const events = Map.groupBy(deliveries, ({ event_id }) => event_id);
+  const endpoints = [...new Set(deliveries.map(({ endpoint_id }) => endpoint_id))].sort();
+  return (
+    <ListTable
+      label="Deliveries by event and endpoint"
+      items={[...events].map(([id, of]) => ({ id, of }))}
+      columns={[
+        {
+          heading: "Event",
+          is_name: true,
+          cell: ({ id, of }) => (
+            <a class="row-link" href={hrefOf(id)!}>
+              <code>{of[0]!.event_type}</code>
+            </a>
+          ),
+        },
+        ...endpoints.map((id) => ({
+          heading: nameOf(id),
+          cell: ({ of }: { of: readonly WebhookDelivery[] }) =>
+            of.filter(({ endpoint_id }) => endpoint_id === id).map(resultText),
+        })),
+      ]}
+    />
+  );
+}
+
+/** The status of a delivery, and the result of its newest attempt. */
+function resultText({ id, status, attempts, blocked_by }: WebhookDelivery) {
+  const last = attempts.at(-1);
+  return (
+    <span key={id}>
+      <span class={last && "from-460"}>
+        {blocked_by === undefined ? <Status of={status} /> : <span class="status">Waits</span>}
+      </span>{" "}
+      {last && <Result of={last} />}
+    </span>
+  );
+}
+
+/** Whether the newest attempt has failed, so that the delivery fails or is tried again. */
+function isFailing({ status, attempts, blocked_by }: WebhookDelivery): boolean {
+  const last = attempts.at(-1);
+  return last !== undefined && !isTaken(last) && blocked_by === undefined && status !== "cancelled";
+}
+
+/** The deliveries to an endpoint. Those that wait are below the one that blocks them. */
+export function EndpointDeliveries({ live }: { live: Live<Page<WebhookDelivery>> }) {
+  return (
+    <DeliveryList live={live} is_paged>
+      {(deliveries) => (
+        <ul class="records">
+          {[...Map.groupBy(deliveries, ({ id, blocked_by }) => blocked_by ?? id)].map((
+            [id, of],
+          ) => <Group key={id} id={id} of={of} />)}
+        </ul>
+      )}
+    </DeliveryList>
+  );
+}
+
+function DeliveryList(props: {
   live: Live<Page<WebhookDelivery>>;
-  shows: OtherEnd;
-  grouped?: boolean;
   /** Whether a pager follows. */
   is_paged?: boolean;
+  children: (deliveries: readonly WebhookDelivery[]) => ComponentChildren;
 }) {
-  const { live, shows, grouped = false, is_paged = false } = props;
   return (
     <ReadingList
       label="deliveries"
-      live={live}
       none="No deliveries"
       about_none={
         <p>
@@ -54,56 +141,45 @@ export function Deliveries(props: {
           that exist at that time.
         </p>
       }
-      is_paged={is_paged}
-    >
-      {(deliveries) => (
-        <ul class="records">
-          {groupsOf(deliveries, grouped).map((group) => (
-            <GroupItem key={group.id} group={group} shows={shows} />
-          ))}
-        </ul>
-      )}
-    </ReadingList>
+      {...props}
+    />
   );
 }
 
-/** The groups, in the order of the newest delivery of each. */
-function groupsOf(deliveries: readonly WebhookDelivery[], grouped: boolean): Group[] {
-  const groups = new Map<string, Group>();
-  for (const delivery of deliveries) {
-    const blocker_id = grouped ? delivery.blocked_by : undefined;
-    const id = blocker_id ?? delivery.id;
-    const group = groups.get(id) ?? { id, delivery: undefined, waiting: [] };
-    groups.set(id, group);
-    if (blocker_id === undefined) group.delivery = delivery;
-    else group.waiting.push(delivery);
-  }
-  return [...groups.values()];
-}
-
 /**
- * A group. The delivery that blocks others can be on another page, and newer deliveries can move it
+ * A delivery and those that wait for it. It can be on another page, and newer deliveries can move it
  * there while the user reads it: the same component then reads it, so that nothing closes.
  */
-function GroupItem({ group, shows }: { group: Group; shows: OtherEnd }) {
-  const { id, waiting } = group;
-  const live = useLive(group.delivery ? null : call("webhookDeliveries", "retrieve", id));
+function Group({ id, of }: { id: string; of: readonly WebhookDelivery[] }) {
+  const shown = of.find((delivery) => delivery.id === id);
+  const waiting = of.filter((delivery) => delivery !== shown);
+  const live = useLive(shown ? null : call("webhookDeliveries", "retrieve", id));
   const last = useRef<WebhookDelivery | null>(null);
-  const delivery = last.current = group.delivery ?? live.data ?? last.current;
+  const delivery = last.current = shown ?? live.data ?? last.current;
   return (
     <li>
       {delivery === null
         ? <Reading label="the delivery that blocks" live={live} rows={1}>{() => null}</Reading>
-        : <Delivery delivery={delivery} waiting={waiting} shows={shows} />}
+        : (
+          <Delivery
+            delivery={delivery}
+            about={delivery.payment_id && <Mention id={delivery.payment_id} />}
+          >
+            {waiting.length > 0 && <WaitingList waiting={waiting} />}
+          </Delivery>
+        )}
     </li>
   );
 }
 
-function Delivery({ delivery, waiting, shows }: {
+/** A delivery with its attempts. */
+function Delivery({ delivery, about, explains = false, children }: {
   delivery: WebhookDelivery;
-  /** The deliveries that wait for this one, newest first. */
-  waiting: readonly WebhookDelivery[];
-  shows: OtherEnd;
+  /** Its endpoint or its payment, of which the page is not. */
+  about: ComponentChildren;
+  /** Whether the reason of a receiver is shown that has refused the newest attempt. */
+  explains?: boolean;
+  children?: ComponentChildren;
 }) {
   const action = useAction();
   return (
@@ -111,9 +187,7 @@ function Delivery({ delivery, waiting, shows }: {
       <div class="record">
         <Status of={delivery.status} />
         <code>{delivery.event_type}</code>
-        {shows === "endpoint"
-          ? <Mention id={delivery.endpoint_id} />
-          : delivery.payment_id && <Mention id={delivery.payment_id} />}
+        {about}
         <ActionButton
           of={action}
           class="small"
@@ -128,9 +202,7 @@ function Delivery({ delivery, waiting, shows }: {
         {delivery.attempts.map((attempt) => (
           <li key={attempt.number}>
             <span>Attempt {attempt.number}</span>
-            <span class={isTaken(attempt) ? "response good" : "response bad"}>
-              {resultOf(attempt)}
-            </span>
+            <Result of={attempt} />
             <span class="quiet">{attempt.duration_ms} ms</span>
             <Time at={attempt.at} />
           </li>
@@ -143,11 +215,17 @@ function Delivery({ delivery, waiting, shows }: {
         )}
         {delivery.blocked_by !== undefined && <Waiting blocked_by={delivery.blocked_by} />}
       </ol>
-      {waiting.length > 0 && <WaitingList waiting={waiting} />}
-      {delivery.attempts.length > 0 && <Exchanges delivery={delivery} />}
+      {children}
+      {delivery.attempts.length > 0 && (
+        <Exchanges id={delivery.id} explains={explains && isFailing(delivery)} />
+      )}
       {action.notice}
     </>
   );
+}
+
+function Result({ of }: { of: DeliveryAttempt }) {
+  return <span class={isTaken(of) ? "response good" : "response bad"}>{resultOf(of)}</span>;
 }
 
 /** Names the later events that wait for a delivery, oldest first. */
@@ -189,32 +267,34 @@ export function resultOf({ response_status, error }: DeliveryAttempt): string {
     : `${response_status}`;
 }
 
-/** A part of a delivery that opens. It reads the delivery only while it is open. */
-function Exchanges({ delivery }: { delivery: WebhookDelivery }) {
+/** The requests and responses of a delivery. It reads them only while they are open or explain. */
+function Exchanges({ id, explains }: { id: string; explains: boolean }) {
   const [open, setOpen] = useState(false);
+  const read = open || explains ? call("webhookDeliveries", "retrieve", id) : null;
+  const live = useLive(read, { logged: open });
+  const { text = "" } = live.data?.exchanges?.at(-1)?.response ?? {};
+  const reason = text.replace(/^.*?\r?\n\r?\n/s, "").trim().slice(0, REASON);
   return (
-    <details class="exchanges" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Requests and responses</summary>
-      {open && <ExchangeList id={delivery.id} />}
-    </details>
-  );
-}
-
-function ExchangeList({ id }: { id: string }) {
-  const live = useLive(call("webhookDeliveries", "retrieve", id), { logged: true });
-  return (
-    <Reading label="the requests and responses" live={live} rows={3}>
-      {({ exchanges = [] }) =>
-        exchanges.length === 0
-          ? (
-            <p class="quiet">
-              None is kept. The API keeps those of the newest 5 attempts for 7 days.
-            </p>
-          )
-          : exchanges.toReversed().map((exchange) => (
-            <ExchangeView key={exchange.attempt} id={id} exchange={exchange} />
-          ))}
-    </Reading>
+    <>
+      {explains && reason && <p class="waiting">The receiver responded: {reason}</p>}
+      <details class="exchanges" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>Requests and responses</summary>
+        {open && (
+          <Reading label="the requests and responses" live={live} rows={3}>
+            {({ exchanges = [] }) =>
+              exchanges.length === 0
+                ? (
+                  <p class="quiet">
+                    None is kept. The API keeps those of the newest 5 attempts for 7 days.
+                  </p>
+                )
+                : exchanges.toReversed().map((exchange) => (
+                  <ExchangeView key={exchange.attempt} id={id} exchange={exchange} />
+                ))}
+          </Reading>
+        )}
+      </details>
+    </>
   );
 }
 

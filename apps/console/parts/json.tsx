@@ -1,12 +1,16 @@
-/** Formatted JSON, and the differences of two JSON values, member by member. */
+/** Formatted JSON with links, and the differences of two JSON values, member by member. */
 
 import type { ComponentChildren } from "preact";
+import { ListTable } from "./list_table.tsx";
+import { Linked } from "./mention.tsx";
 
 /** Shows a value as JSON with line breaks. See `jsonText` for texts. */
 export function Json(props: { value: unknown; label: string }) {
   return (
     <pre class="json" tabIndex={0} role="region" aria-label={props.label}>
-      <code>{jsonText(props.value)}</code>
+      <code>
+        <Linked text={jsonText(props.value)} />
+      </code>
     </pre>
   );
 }
@@ -33,30 +37,15 @@ export function ChangeTable(props: {
   const { label, changes, none } = props;
   if (changes.length === 0) return <p class="quiet">{none}</p>;
   return (
-    <table class="changes" aria-label={label}>
-      <thead>
-        <tr>
-          <th scope="col">Member</th>
-          <th scope="col">{props.before}</th>
-          <th scope="col">{props.after}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {changes.map(({ path, before, after }) => (
-          <tr key={path}>
-            <th scope="row">
-              <code>{path}</code>
-            </th>
-            <td>
-              <Value of={before} />
-            </td>
-            <td>
-              <Value of={after} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <ListTable
+      label={label}
+      items={changes.map((change) => ({ ...change, id: change.path }))}
+      columns={[
+        { heading: "Member", is_name: true, cell: ({ path }) => <code>{path}</code> },
+        { heading: props.before, class: "whole", cell: ({ before }) => <Value of={before} /> },
+        { heading: props.after, class: "whole", cell: ({ after }) => <Value of={after} /> },
+      ]}
+    />
   );
 }
 

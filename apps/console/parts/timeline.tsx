@@ -4,13 +4,11 @@ import { useState } from "preact/hooks";
 import type { Event, EventType } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
-import { Deliveries } from "./deliveries.tsx";
+import { EventDeliveries } from "./deliveries.tsx";
 import { Json } from "./json.tsx";
 import type { Subject } from "./ledger.tsx";
 import { useLive } from "../data/live.ts";
-import { Mention } from "./mention.tsx";
 import { ReadingList } from "./notice.tsx";
-import { href } from "../data/route.ts";
 import { Money, Time } from "./text.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
 
@@ -58,7 +56,6 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
   const { event, note, is_elsewhere } = props;
   const [open, setOpen] = useState(false);
   const { object } = event.data;
-  const owner = ownerOf(object);
   return (
     <li class={eventTone(event.type)}>
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
@@ -72,48 +69,13 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
           )}
           <Time at={event.created_at} />
         </summary>
-        {open && (
-          <p class="about">
-            {is_elsewhere && owner && (
-              <span>
-                About <Mention id={owner.id} />
-              </span>
-            )}
-            <a href={href(["events", event.id])}>Open the event</a>
-          </p>
-        )}
         {open && <Json value={event} label={`Payload of ${event.type}`} />}
-        {open && is_elsewhere && <EventDeliveries id={event.id} />}
+        {open && is_elsewhere && (
+          <section class="event-deliveries" aria-label="Deliveries of this event">
+            <EventDeliveries of={{ event_id: event.id }} />
+          </section>
+        )}
       </details>
     </li>
-  );
-}
-
-/** The payment, transfer or instrument that a resource is or belongs to; null: it is an endpoint. */
-export function ownerOf(
-  object: Event["data"]["object"],
-): { section: "payments" | "transfers" | "instruments"; id: string } | null {
-  switch (object.object) {
-    case "payment":
-      return { section: "payments", id: object.id };
-    case "transfer":
-      return { section: "transfers", id: object.id };
-    case "instrument":
-      return { section: "instruments", id: object.id };
-    case "refund":
-    case "dispute":
-      return { section: "payments", id: object.payment_id };
-    default:
-      return null;
-  }
-}
-
-/** The deliveries of an event, one for each endpoint. */
-function EventDeliveries({ id }: { id: string }) {
-  const live = useLive(call("webhookDeliveries", "list", { event_id: id, limit: MAX_PAGE }));
-  return (
-    <section class="event-deliveries" aria-label="Deliveries of this event">
-      <Deliveries live={live} shows="endpoint" />
-    </section>
   );
 }
