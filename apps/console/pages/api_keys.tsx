@@ -63,12 +63,12 @@ export function KeyTable({ keys, busy = false }: { keys: readonly ApiKey[]; busy
               {name}
               <p class="quiet">
                 {secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}{" "}
-                <a href={href(["requests"], { source: "any", resource_id: id })}>Its requests</a>
                 {secrets.length > 0 && expires_at && (
                   <>
-                    {" "}until <Time at={expires_at} />
+                    until <Time at={expires_at} /> ·{" "}
                   </>
                 )}
+                <a href={href(["requests"], { source: "any", resource_id: id })}>Its requests</a>
               </p>
             </>
           ),
