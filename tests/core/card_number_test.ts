@@ -285,6 +285,8 @@ const REFERENCES: [name: string, make: (random: (below: number) => number) => st
   ["a nanoid", (r) => text(r, `${ALPHANUMERIC}_-`, 21)],
   ["a KSUID", (r) => `2${text(r, ALPHANUMERIC, 26)}`],
   ["a SHA-256", (r) => `a${text(r, "0123456789abcdef", 63)}`],
+  ["a wallet", (r) => `0x${text(r, "0123456789abcdef", 39)}A`],
+  ["a hash of a transaction", (r) => `0x${text(r, "0123456789abcdef", 63)}a`],
   ["an object id", (r) => `67f${text(r, "0123456789abcdef", 21)}`],
   ["an order of a day", (r) => `order-${time(r).slice(0, 10)}-${text(r, DIGITS, 6)}`],
   ["a compact date", (r) => `ORD${time(r).slice(0, 10).replaceAll("-", "")}${text(r, DIGITS, 6)}`],
