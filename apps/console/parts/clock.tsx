@@ -38,7 +38,7 @@ export function ClockButton() {
   const { now, mode, target } = clock;
   const is_real = mode === "real" && clock.offset_seconds === 0;
   if (!may("sandbox.setClock")) {
-    return is_real ? null : <p class="quiet clock">{now.slice(0, 16).replace("T", " ")} UTC</p>;
+    return is_real ? null : <p class="quiet clock">{formatMinute(now)}</p>;
   }
   return (
     <>

@@ -82,8 +82,15 @@ export function faultsOfWidth(page: Page): Promise<string[]> {
       const { width, height } = (target.closest("label") ?? target).getBoundingClientRect();
       return width > 0 && (width < target_px || height < target_px);
     };
-    const wide = all(".scroll").filter(isWider);
+    const wide = all(".scroll").filter((box) => box.checkVisibility() && isWider(box));
+    // deno-lint-ignore no-explicit-any
+    const right = (element: any) => element.getBoundingClientRect().right;
+    const main = document.querySelector("main");
+    // deno-lint-ignore no-explicit-any
+    const edge = right(main) - parseFloat((globalThis as any).getComputedStyle(main).paddingRight);
     return [
+      ...all("main .card").filter((card) => right(card) > edge + 1)
+        .map(({ className }) => `wider than its place: ${className}`),
       ...(isWider(document.documentElement) ? ["wider than the screen"] : []),
       ...wide.filter(({ tabIndex }) => tabIndex !== 0).map(() => "a box scrolls without focus"),
       ...wide.filter((box) => box.querySelector(".list button")).map(() => "hidden buttons"),
