@@ -38,8 +38,8 @@ export function commitParameters(
 
 /** The bytes of a row beside its text: ids, amounts, times, and its entries in indexes. */
 const ROW_BYTES = 300;
-/** The bytes of the words by which a search finds a payment: 3 to 30 rows, usually less than 10. */
-const WORDS_BYTES = 2_000;
+/** The bytes of the words by which a search finds a payment, with their entries in indexes. */
+const WORDS_BYTES = 600;
 
 /** Estimates what a change adds to its sandbox, without the deliveries of its events. */
 function storedBy(change: Change): StoredBytes {

@@ -489,20 +489,29 @@ comment on column pay.erasures.erased_at is 'The time of the request, by the clo
 create table pay.search_words (
   environment_id text collate "C" not null,
   payment_id text collate "C" not null,
-  word bigint not null,
-  constraint search_words_pkey primary key (environment_id, payment_id, word)
+  part smallint not null,
+  words bigint[] not null,
+  constraint search_words_pkey primary key (environment_id, payment_id, part)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.search_words is
   'The words and values by which a search finds payments. A job writes them after the payments, so no create pays for them.';
 comment on column pay.search_words.environment_id is 'The environment of the row.';
 comment on column pay.search_words.payment_id is 'The payment.';
-comment on column pay.search_words.word is
-  'pay_internal.word_hashes: the first 64 bits of SHA-256 of the environment and the word.';
+comment on column pay.search_words.part is '0; a payment with more than 16 words has a row for each 16.';
+comment on column pay.search_words.words is
+  'pay_internal.word_hashes: the first 64 bits of SHA-256 of the environment and each word.';
 
--- The environment is a part of the word.
-create index search_words_word on pay.search_words (word, payment_id);
-comment on index pay.search_words_word is
-  'pay_internal.sought: how many payments have a word. pay_internal.found_rows reads it, too.';
+-- An index for each place of the array: row-level security lets no index of whole arrays be read,
+-- because their operators are not leakproof (decision 0004).
+do $$
+begin
+  for v_place in 1..16 loop
+    execute pg_catalog.format('create index search_words_%1$s on pay.search_words ((words[%1$s]))
+      where words[%1$s] is not null', v_place);
+    execute pg_catalog.format('comment on index pay.search_words_%s is %L', v_place,
+      'pay_internal.word_rows: the payments of a word.');
+  end loop;
+end $$;
 
 create table pay.search_cursors (
   environment_id text collate "C" not null,

@@ -9548,6 +9548,46 @@ begin
     where btrim(v_number) ~ r.form);
 end $$;
 
+create or replace function pay_internal.word_rows(
+  p_environment_id text, p_word bigint, p_most integer
+) returns setof text language plpgsql stable rows 10 as $$
+begin
+  return query
+    (select s.payment_id from pay.search_words s where s.words[1] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[1] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[2] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[2] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[3] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[3] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[4] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[4] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[5] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[5] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[6] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[6] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[7] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[7] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[8] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[8] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[9] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[9] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[10] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[10] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[11] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[11] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[12] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[12] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[13] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[13] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[14] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[14] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[15] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[15] desc limit p_most) union all
+    (select s.payment_id from pay.search_words s where s.words[16] = any (array[p_word])
+     and s.environment_id = p_environment_id order by s.words[16] desc limit p_most)
+    limit p_most;
+end $$;
+
 create or replace function pay_internal.sought(p_environment_id text, p_text text)
 returns jsonb language plpgsql stable as $$
 declare
@@ -9556,27 +9596,32 @@ declare
     from '^RF[0-9]{2}([0-9A-HJKMNP-TV-Z]{16})$');
   v_words constant bigint[] :=
     pay_internal.word_hashes(p_environment_id, pay_internal.text_words(v_text));
-  v_rarest bigint;
-  v_rows bigint;
+  v_values constant bigint[] := pay_internal.word_hashes(p_environment_id,
+    array_remove(array['=' || pay_internal.plain_text(v_text), '=' || lower(v_body)], null)
+    || pay_internal.sought_amounts(v_text));
+  v_most constant integer :=
+    pay_internal.counted_rows() / (cardinality(v_words) + cardinality(v_values));
   v_found jsonb;
+  v_is_common boolean;
   v_is_known boolean;
 begin
-  select w.word, c.rows into v_rarest, v_rows
-  from unnest(v_words) w (word)
-  cross join lateral (
-    select count(*) as rows from (
-      select from pay.search_words s
-      where s.word = any (array[w.word]) and s.environment_id = p_environment_id
-      order by s.word desc, s.payment_id desc limit pay_internal.page_rows() + 1
-    ) few
-  ) c
-  order by c.rows limit 1;
-  v_found := jsonb_build_object('text', v_text, 'words', v_words,
-    'rarest', case when v_rows > 0 then v_rarest end,
-    'values', pay_internal.word_hashes(p_environment_id,
-      array_remove(array['=' || pay_internal.plain_text(v_text), '=' || lower(v_body)], null)
-      || pay_internal.sought_amounts(v_text)));
-  if v_rows > pay_internal.page_rows() then return v_found; end if;
+  with counted as materialized (
+    select w.word, c.rows from unnest(v_words || v_values) w (word)
+    cross join lateral (
+      select count(*) as rows from pay_internal.word_rows(p_environment_id, w.word, v_most + 1)
+    ) c
+  )
+  select jsonb_build_object('rarest', case when k.rows > 0 then k.word end),
+    coalesce(k.rows > v_most, false)
+      or exists (select from counted c where c.word = any (v_values) and c.rows > v_most)
+  into v_found, v_is_common
+  from (select) one
+  left join (
+    select * from counted c where c.word = any (v_words) order by c.rows limit 1
+  ) k on true;
+  v_found := v_found || jsonb_build_object('text', v_text, 'words', v_words,
+    'values', v_values, 'most', v_most, 'is_common', v_is_common);
+  if v_is_common then return v_found; end if;
   execute format('select exists (select from (%s) t where pay_internal.is_found($1, t.id,
       t.reference, t.customer_id, $2))', pay_internal.found_rows(v_found))
   into v_is_known using p_environment_id, v_found, '~', '';
@@ -9584,48 +9629,43 @@ begin
 end $$;
 
 create or replace function pay_internal.found_rows(p_found jsonb)
-returns text language plpgsql immutable as $$
-declare
-  v_part constant text := '(select t.%1$s as id from pay.%2$s t
-    where t.%3$s = any (array[%4$s]) and t.%3$s is not null and t.environment_id = $1
-      and t.%1$s < $3 and t.%1$s >= $4
-    order by t.%3$s desc, %5$s t.%1$s desc limit pay_internal.page_rows())';
-  v_parts text;
-begin
-  select string_agg(format(v_part, 'payment_id', 'search_words', 'word', w.word || '::bigint', ''),
-    ' union all ')
-  into v_parts
-  from (
-    select jsonb_array_elements_text(p_found -> 'values') as word
-    union select p_found ->> 'rarest' where p_found ->> 'rarest' is not null
-  ) w;
-  select concat_ws(' union all ', v_parts, string_agg(format(v_part, 'id', 'payments', c.name,
-    quote_literal(p_found ->> 'text'), 't.environment_id desc,'), ' union all '))
-  into v_parts
-  from unnest(array['id', 'reference', 'customer_id']) c (name);
-  return format('select p.* from (
-      select u.id from (%s) u group by u.id order by u.id desc limit pay_internal.page_rows()
+returns text language sql immutable as $$
+  select case when not (p_found -> 'is_common')::boolean then format('select p.* from (
+      select u.id from (%s union all select w.id from (
+        select jsonb_array_elements_text(%L)::bigint as word
+      ) v cross join lateral pay_internal.word_rows($1, v.word, %s) w (id) where w.id < $3 and w.id >= $4) u
+      group by u.id order by u.id desc limit pay_internal.page_rows()
     ) c
     cross join lateral (
       select p.* from pay.payments p where p.environment_id = $1 and p.id = c.id offset 0
-    ) p', v_parts);
-end $$;
+    ) p',
+    format('(select %1$L as id where %1$L < $3 and %1$L >= $4)', p_found ->> 'text')
+    || (select string_agg(format(' union all (select t.id from pay.payments t
+        where t.%1$s = any (array[%2$L]) and t.%1$s is not null and t.environment_id = $1
+          and t.id < $3 and t.id >= $4
+        order by t.%1$s desc, t.environment_id desc, t.id desc limit pay_internal.page_rows())',
+        name, p_found ->> 'text'), '')
+     from unnest(array['reference', 'customer_id']) name),
+    (p_found -> 'values') || coalesce(nullif(p_found -> 'rarest', 'null'), '[]'),
+    p_found ->> 'most') end
+$$;
 
 create or replace function pay_internal.is_found(
   p_environment_id text, p_id text, p_reference text, p_customer_id text, p_found jsonb
 ) returns boolean language plpgsql stable as $$
 declare
-  v_values constant bigint[] :=
-    array(select jsonb_array_elements_text(p_found -> 'values')::bigint);
   v_words constant bigint[] := array(select jsonb_array_elements_text(p_found -> 'words')::bigint);
+  v_own constant bigint[] := array(
+    select unnest(w.words) from pay.search_words w
+    where w.environment_id = p_environment_id and w.payment_id = p_id);
 begin
   return p_found ->> 'text' in (p_id, p_reference, p_customer_id)
-    or (select count(*) filter (where w.word = any (v_values)) > 0
-        or count(*) filter (where w.word = any (v_words)) = nullif(cardinality(v_words), 0)
-      from pay.search_words w
-      where w.environment_id = p_environment_id and w.payment_id = p_id
-        and w.word = any (v_values || v_words)) is true;
+    or v_own && array(select jsonb_array_elements_text(p_found -> 'values')::bigint)
+    or v_words <> '{}' and v_own @> v_words;
 end $$;
+
+create or replace function pay_internal.words_of_row()
+returns integer language sql immutable parallel safe as $$ select 16 $$;
 
 create or replace function pay_internal.words_of_job()
 returns integer language sql immutable parallel safe as $$ select 2000 $$;
@@ -9672,17 +9712,24 @@ end $$;
 
 create or replace function pay_internal.text_words(p_text text)
 returns text[] language plpgsql immutable parallel safe as $$
+declare
+  v_text text := pay_internal.plain_text(p_text);
+  v_word text;
+  v_words text[] := '{}';
 begin
-  return array(
-    select w.word from (
-      select t.word, min(t.n) as n
-      from unnest(string_to_array(translate(
-        regexp_replace(pay_internal.plain_text(p_text), '([aou])e', '\1', 'g'),
-        e'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~\t\n\r«»¡¿·•–—…‘’“”„', repeat(' ', 60)), ' ')
-      ) with ordinality t (word, n)
-      where t.word <> '' group by 1
-    ) w
-    order by w.n limit pay_internal.most_words());
+  v_text := replace(replace(replace(v_text, 'ae', 'a'), 'oe', 'o'), 'ue', 'u');
+  if octet_length(v_text) > length(v_text) then
+    v_text := translate(v_text, '«»¡¿·•–—…‘’“”„', repeat(' ', 14));
+  end if;
+  foreach v_word in array string_to_array(
+    translate(v_text, e'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~\t\n\r', repeat(' ', 35)), ' ')
+  loop
+    if v_word <> '' and v_word <> all (v_words) then
+      v_words := v_words || v_word;
+      exit when cardinality(v_words) = pay_internal.most_words();
+    end if;
+  end loop;
+  return v_words;
 end $$;
 
 create or replace function pay_internal.minor_digits(p_currency text)
@@ -9724,10 +9771,10 @@ begin
       v_body #>> '{next_action,address}', case when pay_internal.rail_is_by_bank(
         p_payment.method_kind) then pay_internal.reference_body(p_payment.id) end
     ]) v (value) where v.value <> ''
-    union select '#' || trim_scale(
-      p_payment.amount_minor / 10::numeric ^ pay_internal.minor_digits(p_payment.currency))
-    union select unnest(pay_internal.text_words(concat_ws(' ', v_body #>> '{customer,name}',
-      split_part(v_email, '@', 1), p_payment.reference, v_body ->> 'description'))));
+  ) || ('#' || trim_scale(p_payment.amount_minor
+    * ('1e-' || pay_internal.minor_digits(p_payment.currency))::numeric))
+  || pay_internal.text_words(concat_ws(' ', v_body #>> '{customer,name}',
+    split_part(v_email, '@', 1), p_payment.reference, v_body ->> 'description'));
 exception when data_exception then
   raise warning 'payment % has no words: %', p_payment.id, sqlerrm;
   return '{}';
@@ -9745,25 +9792,33 @@ end $$;
 create or replace function pay_internal.add_words(p_environment_id text, p_ids text[])
 returns void language plpgsql volatile as $$
 begin
-  insert into pay.search_words (environment_id, payment_id, word)
-  select p_environment_id, o.id, w.word
+  insert into pay.search_words as s (environment_id, payment_id, part, words)
+  select p_environment_id, w.id, r.part, r.words
   from (
-    select p.id, pay_internal.words_of(p) as words from pay.payments p
+    select p.id, pay_internal.word_hashes(p_environment_id, pay_internal.words_of(p) || array(
+      select distinct '=' || pay_internal.plain_text(v.key) from (
+        select v.idempotency_key as key from pay.events v
+        where v.environment_id = p_environment_id and v.subject_id = p.id
+        order by v.environment_id desc, v.subject_id desc, v.sequence desc
+        limit pay_internal.most_keys()
+      ) v
+      where v.key is not null)) as words
+    from pay.payments p
     where p.environment_id = p_environment_id and p.id = any (p_ids)
-    union all
-    select i.id, array_agg('=' || pay_internal.plain_text(v.key)) from unnest(p_ids) i (id)
-    cross join lateral (
-      select v.idempotency_key as key from pay.events v
-      where v.environment_id = p_environment_id and v.subject_id = i.id
-      order by v.environment_id desc, v.subject_id desc, v.sequence desc
-      limit pay_internal.most_keys()
-    ) v
-    where v.key is not null group by i.id
-  ) o
-  cross join lateral unnest(pay_internal.word_hashes(p_environment_id, o.words)) w (word)
-  -- The order of the primary key, whose pages are then full.
-  order by o.id, w.word
-  on conflict do nothing;
+    -- The order of the primary key, whose pages are then full.
+    order by p.id offset 0
+  ) w
+  cross join lateral (
+    select n as part,
+      w.words[n * pay_internal.words_of_row() + 1:(n + 1) * pay_internal.words_of_row()] as words
+    from generate_series(0, (cardinality(w.words) - 1) / pay_internal.words_of_row()) n
+  ) r
+  where r.words <> '{}' and not exists (
+    select from pay.search_words o
+    where o.environment_id = p_environment_id and o.payment_id = w.id and o.part = r.part
+      and o.words = r.words
+  )
+  on conflict on constraint search_words_pkey do update set words = excluded.words;
 end $$;
 
 create or replace function pay_internal.renew_words(p_environment_id text, p_id text)

@@ -10,7 +10,7 @@ create or replace function pay_internal.page_rows()
 returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
 -- The most items of a list that are counted. A list has a total only if an index has all of its
--- filters, so that no row is read for it.
+-- filters, so that no row is read for it. A search counts as many rows for all its words together.
 create or replace function pay_internal.counted_rows()
 returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
@@ -74,8 +74,8 @@ $$;
 -- The condition of a filter; $2 as in pay_internal.list_query. Most filters are columns. The e-mail
 -- address of a payment's customer and the texts of a search are only in its body: columns would
 -- cost every create more than the filter costs a page, which reads pay_internal.page_rows() bodies
--- at most (ADR 0004). "found" is a search that pay.search_words answers. Only bodies that contain the text are parsed. JSON escapes no character of an
--- e-mail address.
+-- at most (ADR 0004). "found" is a search that pay.search_words answers. Only bodies that contain
+-- the text are parsed. JSON escapes no character of an e-mail address.
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text language sql immutable as $$
   select case
@@ -125,7 +125,7 @@ returns text language sql immutable as $$
   end
 $$;
 
--- A query for the payments that a search can mean. Or for all events of one subject, or of an
+-- A query for the payments that a search can mean, if they are few. Or for all events of one subject, or of an
 -- instrument and its payments, whose index by subject has another order than the list; null if there
 -- are more rows than a page may read. Only the index by subject has the order of the query. Reads
 -- the environment that is open; $1 to $4 as in pay_internal.list_query.

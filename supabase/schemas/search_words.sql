@@ -1,11 +1,16 @@
 -- Purpose: the words by which a search finds payments (search.sql): a row of pay.search_words for each
--- word of a payment. No create writes there. A job reads the new events of each environment in portions and writes the
--- words of their payments. A search writes the newest portion itself before it reads.
+-- payment, and a further one for each 16 words beyond the first 16. No create writes there. A job
+-- reads the new events of each environment in portions and writes the words of their payments. A
+-- search writes the newest portion itself before it reads.
 --
 -- A word is the first 64 bits of SHA-256 of the environment's id and the normal form, so the table
 -- has no text of a person, and a word of one environment is none of another. A change of the normal
 -- form needs a migration that empties pay.search_words and pay.search_cursors: the job then writes
 -- all words again.
+
+-- The words of a row. Each place has an index, search_words_1 and so on.
+create or replace function pay_internal.words_of_row()
+returns integer language sql immutable parallel safe as $$ select 16 $$;
 
 -- The events of a portion of the job, and of a search.
 create or replace function pay_internal.words_of_job()
@@ -63,17 +68,24 @@ end $$;
 -- The first words of a text. "Müller" and "Mueller" are one word: an e after a, o or u does not count.
 create or replace function pay_internal.text_words(p_text text)
 returns text[] language plpgsql immutable parallel safe as $$
+declare
+  v_text text := pay_internal.plain_text(p_text);
+  v_word text;
+  v_words text[] := '{}';
 begin
-  return array(
-    select w.word from (
-      select t.word, min(t.n) as n
-      from unnest(string_to_array(translate(
-        regexp_replace(pay_internal.plain_text(p_text), '([aou])e', '\1', 'g'),
-        e'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~\t\n\r«»¡¿·•–—…‘’“”„', repeat(' ', 60)), ' ')
-      ) with ordinality t (word, n)
-      where t.word <> '' group by 1
-    ) w
-    order by w.n limit pay_internal.most_words());
+  v_text := replace(replace(replace(v_text, 'ae', 'a'), 'oe', 'o'), 'ue', 'u');
+  if octet_length(v_text) > length(v_text) then
+    v_text := translate(v_text, '«»¡¿·•–—…‘’“”„', repeat(' ', 14));
+  end if;
+  foreach v_word in array string_to_array(
+    translate(v_text, e'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~\t\n\r', repeat(' ', 35)), ' ')
+  loop
+    if v_word <> '' and v_word <> all (v_words) then
+      v_words := v_words || v_word;
+      exit when cardinality(v_words) = pay_internal.most_words();
+    end if;
+  end loop;
+  return v_words;
 end $$;
 
 -- The number of decimals of a currency, as in shared/core/currency.ts.
@@ -119,10 +131,10 @@ begin
       v_body #>> '{next_action,address}', case when pay_internal.rail_is_by_bank(
         p_payment.method_kind) then pay_internal.reference_body(p_payment.id) end
     ]) v (value) where v.value <> ''
-    union select '#' || trim_scale(
-      p_payment.amount_minor / 10::numeric ^ pay_internal.minor_digits(p_payment.currency))
-    union select unnest(pay_internal.text_words(concat_ws(' ', v_body #>> '{customer,name}',
-      split_part(v_email, '@', 1), p_payment.reference, v_body ->> 'description'))));
+  ) || ('#' || trim_scale(p_payment.amount_minor
+    * ('1e-' || pay_internal.minor_digits(p_payment.currency))::numeric))
+  || pay_internal.text_words(concat_ws(' ', v_body #>> '{customer,name}',
+    split_part(v_email, '@', 1), p_payment.reference, v_body ->> 'description'));
 exception when data_exception then
   raise warning 'payment % has no words: %', p_payment.id, sqlerrm;
   return '{}';
@@ -137,29 +149,37 @@ begin
     from unnest(p_words) w (word));
 end $$;
 
--- Writes the words of payments that it does not have yet.
+-- Writes the words of payments. Words that are there already cost no write.
 create or replace function pay_internal.add_words(p_environment_id text, p_ids text[])
 returns void language plpgsql volatile as $$
 begin
-  insert into pay.search_words (environment_id, payment_id, word)
-  select p_environment_id, o.id, w.word
+  insert into pay.search_words as s (environment_id, payment_id, part, words)
+  select p_environment_id, w.id, r.part, r.words
   from (
-    select p.id, pay_internal.words_of(p) as words from pay.payments p
+    select p.id, pay_internal.word_hashes(p_environment_id, pay_internal.words_of(p) || array(
+      select distinct '=' || pay_internal.plain_text(v.key) from (
+        select v.idempotency_key as key from pay.events v
+        where v.environment_id = p_environment_id and v.subject_id = p.id
+        order by v.environment_id desc, v.subject_id desc, v.sequence desc
+        limit pay_internal.most_keys()
+      ) v
+      where v.key is not null)) as words
+    from pay.payments p
     where p.environment_id = p_environment_id and p.id = any (p_ids)
-    union all
-    select i.id, array_agg('=' || pay_internal.plain_text(v.key)) from unnest(p_ids) i (id)
-    cross join lateral (
-      select v.idempotency_key as key from pay.events v
-      where v.environment_id = p_environment_id and v.subject_id = i.id
-      order by v.environment_id desc, v.subject_id desc, v.sequence desc
-      limit pay_internal.most_keys()
-    ) v
-    where v.key is not null group by i.id
-  ) o
-  cross join lateral unnest(pay_internal.word_hashes(p_environment_id, o.words)) w (word)
-  -- The order of the primary key, whose pages are then full.
-  order by o.id, w.word
-  on conflict do nothing;
+    -- The order of the primary key, whose pages are then full.
+    order by p.id offset 0
+  ) w
+  cross join lateral (
+    select n as part,
+      w.words[n * pay_internal.words_of_row() + 1:(n + 1) * pay_internal.words_of_row()] as words
+    from generate_series(0, (cardinality(w.words) - 1) / pay_internal.words_of_row()) n
+  ) r
+  where r.words <> '{}' and not exists (
+    select from pay.search_words o
+    where o.environment_id = p_environment_id and o.payment_id = w.id and o.part = r.part
+      and o.words = r.words
+  )
+  on conflict on constraint search_words_pkey do update set words = excluded.words;
 end $$;
 
 -- An erased payment keeps the words that are not of the person. The caller has the lock of the words.
