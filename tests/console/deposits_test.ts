@@ -5,6 +5,7 @@
 /// <reference lib="dom" />
 
 import assert from "node:assert/strict";
+import { formatDay } from "../../apps/console/data/times.ts";
 import type { Page } from "playwright-core";
 import decodeQR from "qr/decode.js";
 import { until } from "../support/common/until.ts";
@@ -105,7 +106,7 @@ consoleCase("payments that the payer sends", async (step, { enter, send }) => {
     await heading("20.00 EUR").waitFor();
     const { status: now, method } = await paymentNow();
     assert.deepEqual([now, method.mandate.id], ["processing", "M-2026-17"]);
-    await see(method.mandate.id, method.due_on);
+    await see(method.mandate.id, formatDay(method.due_on));
   });
   await step("a mandate is saved, and collected without the payer", async () => {
     await on.go("payments/new");
