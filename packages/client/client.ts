@@ -11,6 +11,7 @@ import { IdempotencyKeys } from "./requests.ts";
 import { Sandbox } from "./sandbox.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Customers } from "./customers.ts";
+import { Checkouts } from "./checkouts.ts";
 import { Instruments } from "./instruments.ts";
 import { Transfers } from "./transfers.ts";
 import {
@@ -63,6 +64,7 @@ export class PaymentsClient {
   readonly refunds: Refunds;
   readonly disputes: Disputes;
   readonly instruments: Instruments;
+  readonly checkouts: Checkouts;
   readonly customers: Customers;
   readonly transfers: Transfers;
   readonly ledgerEntries: LedgerEntries;
@@ -95,6 +97,7 @@ export class PaymentsClient {
     this.refunds = new Refunds(transport);
     this.disputes = new Disputes(transport);
     this.instruments = new Instruments(transport);
+    this.checkouts = new Checkouts(transport);
     this.customers = new Customers(transport);
     this.transfers = new Transfers(transport);
     this.ledgerEntries = new LedgerEntries(transport);

@@ -24,6 +24,7 @@ export type { Runtime } from "./runtime.ts";
 export type { Payments, Refunds } from "./payments.ts";
 export type { Disputes } from "./disputes.ts";
 export type { Customers } from "./customers.ts";
+export type { Checkouts } from "./checkouts.ts";
 export type { Instruments } from "./instruments.ts";
 export type { Transfers } from "./transfers.ts";
 export type { Balances, LedgerEntries } from "./ledger.ts";

@@ -260,6 +260,8 @@ export interface Payment {
   method: PaymentMethod | null;
   /** The instrument that the payment has saved or used; null: neither. */
   instrument_id: string | null;
+  /** The checkout whose attempt it is; null: none. */
+  checkout_id: string | null;
   /** Whether the payer was not present. */
   off_session: boolean;
   customer: Person | null;
@@ -603,6 +605,191 @@ export interface Transfer {
   completed_at: string | null;
   /** Time of the cancellation; null without one. RFC 3339 in UTC, with milliseconds. */
   cancelled_at: string | null;
+}
+
+/** A price in another currency. */
+export interface CheckoutPrice {
+  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+}
+
+/** Fields of a new checkout. */
+export interface CheckoutFields {
+  /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
+  currency: string;
+  /**
+   * At most 5 prices in other currencies, which are your own: nothing is exchanged. Stablecoins are
+   * offered only for a price in their currency.
+   */
+  other_prices?: {
+    /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+    amount_minor: number;
+    /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
+    currency: string;
+  }[] | undefined;
+  /** The methods that the payer can choose. By default all that take one of the currencies. */
+  methods?: CheckoutMethod[] | undefined;
+  customer?: PersonInput | undefined;
+  /** Your own text for people, such as what was sold. Text of at most 500 characters. */
+  description?: string | undefined;
+  /**
+   * Your own number of the order or invoice. Each payment of the checkout has it too. Text of 1 to
+   * 255 characters.
+   */
+  reference?: string | undefined;
+  metadata?: Metadata | undefined;
+  /** Of attempts by card. Other methods have no capture. */
+  capture?: CaptureMethod | undefined;
+  /** The usage of an instrument that the payer lets you save. Needs `customer.id`. */
+  save?: InstrumentUsage | undefined;
+  /** Language of the page: ISO 639-1. */
+  locale?: string | undefined;
+  /**
+   * The page of your shop to which the payer comes back after `next_action`, with the parameter
+   * `payment_id` added. https, or with a test key also http on localhost. Responses show it in its
+   * normal form, such as `https://shop.example/` for `https://shop.example`.
+   */
+  return_url?: string | undefined;
+  /** The page of your shop for a payer who gives up. */
+  cancel_url?: string | undefined;
+  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
+  max_payments?: 1 | null | undefined;
+  /**
+   * The end of new attempts, at most 30 days ahead. By default 24 hours after the creation. Null
+   * only for a link; one of a sandbox then expires 30 days after its creation or its last payment.
+   */
+  expires_at?: string | null | undefined;
+}
+
+/** Prices that a payer pays by a method of their choice. */
+export interface Checkout {
+  /** `chk_…` */
+  id: string;
+  object: "checkout";
+  status: CheckoutStatus;
+  /**
+   * The page for the payer, whose token is in the fragment; null: the operator has set no
+   * `CHECKOUT_URL`.
+   */
+  url: string | null;
+  /** The amount in minor units; 0: it only saves. */
+  amount: number;
+  /** Another name for `amount`. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** Your prices in other currencies. */
+  other_prices: CheckoutPrice[];
+  /** The methods that the payer can choose. */
+  methods: CheckoutMethod[];
+  customer: Person | null;
+  /** Your own text for the payer; null without one. */
+  description: string | null;
+  /** Your own number of the order or invoice. */
+  reference: string | null;
+  metadata: Metadata;
+  capture: CaptureMethod;
+  /** `on_session`: for payments with the payer present. `off_session`: also without. */
+  save: InstrumentUsage | null;
+  /** Language of the page; null: that of the browser. */
+  locale: string | null;
+  /** The page of your shop after the payment. */
+  return_url: string | null;
+  /** The page of your shop for a payer who gives up. */
+  cancel_url: string | null;
+  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
+  max_payments: 1 | null;
+  /** The end of new attempts; null: a link without one. */
+  expires_at: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /**
+   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
+   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
+   */
+  payments_count: number;
+  /** The last successful payment. */
+  payment_id: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+}
+
+/** What a payer does on the page. */
+export interface PayCheckoutInput {
+  card?: CardInput | undefined;
+  /** Collects from this account, under a mandate of today. */
+  iban?: string | IbanInput | undefined;
+  /** By default that of `card`, `iban` or `currency`. */
+  method?: CheckoutMethod | undefined;
+  /** One of the prices. By default the first of the method. */
+  currency?: string | undefined;
+  /** The payer lets you save the card or the account, for the `save` of the checkout. */
+  save?: true | undefined;
+  /** A saved instrument of the customer. Needs the scope `instruments:use`. */
+  instrument?: string | undefined;
+  /** The result of 3-D Secure, if the payment asks for it. Without it the payment waits. */
+  authenticate?: "success" | "failure" | undefined;
+}
+
+/** A checkout with its new attempt. */
+export interface PaidCheckout {
+  /** `chk_…` */
+  id: string;
+  object: "checkout";
+  status: CheckoutStatus;
+  /**
+   * The page for the payer, whose token is in the fragment; null: the operator has set no
+   * `CHECKOUT_URL`.
+   */
+  url: string | null;
+  /** The amount in minor units; 0: it only saves. */
+  amount: number;
+  /** Another name for `amount`. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** Your prices in other currencies. */
+  other_prices: CheckoutPrice[];
+  /** The methods that the payer can choose. */
+  methods: CheckoutMethod[];
+  customer: Person | null;
+  /** Your own text for the payer; null without one. */
+  description: string | null;
+  /** Your own number of the order or invoice. */
+  reference: string | null;
+  metadata: Metadata;
+  capture: CaptureMethod;
+  /** `on_session`: for payments with the payer present. `off_session`: also without. */
+  save: InstrumentUsage | null;
+  /** Language of the page; null: that of the browser. */
+  locale: string | null;
+  /** The page of your shop after the payment. */
+  return_url: string | null;
+  /** The page of your shop for a payer who gives up. */
+  cancel_url: string | null;
+  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
+  max_payments: 1 | null;
+  /** The end of new attempts; null: a link without one. */
+  expires_at: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /**
+   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
+   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
+   */
+  payments_count: number;
+  /** The last successful payment. */
+  payment_id: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+  /** The new attempt. */
+  payment: Payment;
 }
 
 /** The card or account, masked. */
@@ -1169,6 +1356,8 @@ export interface SandboxReset {
     webhook_endpoints: number;
     /** Number of deleted resources of this kind. */
     instruments: number;
+    /** Number of deleted resources of this kind. */
+    checkouts: number;
   };
 }
 
@@ -1461,6 +1650,8 @@ export interface ListPaymentsParams extends ListParams {
   customer_id?: string | undefined;
   /** Only payments that have saved or used this instrument. */
   instrument_id?: string | undefined;
+  /** Only payments of this checkout. */
+  checkout_id?: string | undefined;
   /**
    * Only payments with this value, such as an e-mail address, an amount or the last four digits, or
    * with these words in the customer's name, the reference or the description. If there are none,
@@ -1525,6 +1716,16 @@ export interface ListDisputesParams extends ListParams {
   payment_id?: string | undefined;
   /** Only disputes in this status. */
   status?: DisputeStatus | undefined;
+}
+
+/** `GET /v1/checkouts` */
+export interface ListCheckoutsParams extends ListParams {
+  /** Only checkouts in this status. */
+  status?: CheckoutStatus | undefined;
+  /** Only checkouts with this reference. Text of 1 to 255 characters. */
+  reference?: string | undefined;
+  /** Only checkouts of this customer. Text of 1 to 64 characters. */
+  customer_id?: string | undefined;
 }
 
 /** `GET /v1/instruments` */
@@ -1648,6 +1849,9 @@ export type CardInput = CardNumberInput | CardTokenInput;
 
 /** `POST /v1/payments`. Amounts are integers in minor units: 1999 is 19.99 EUR. */
 export type CreatePaymentInput = PaymentFields & AmountInput;
+
+/** `POST /v1/checkouts`. Amounts are integers in minor units: 1999 is 19.99 EUR. */
+export type CreateCheckoutInput = CheckoutFields & AmountInput;
 
 /** `POST /v1/transfers`. Amounts are integers in minor units: 1050 is 10.50 EUR. */
 export type CreateTransferInput = TransferFields & AmountInput;
@@ -1859,6 +2063,15 @@ export type DisputeReason = "fraudulent" | "product_not_received" | "duplicate" 
 
 /** Status of a transfer. */
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
+
+/** Status of a checkout. Only an `open` one takes attempts. */
+export type CheckoutStatus = "open" | "completed" | "expired" | "cancelled";
+
+/**
+ * A way to pay: `card`; `sepa_debit` collects from the payer's `iban`; by `sepa`, `swift` and
+ * `stablecoin` the payer sends the money.
+ */
+export type CheckoutMethod = "card" | "sepa_debit" | "sepa" | "swift" | "stablecoin";
 
 /**
  * Status of an instrument. It follows from the payment that has saved it. `failed` and `ended` are

@@ -24,6 +24,8 @@ import type {
   ListParams,
   ListRequestsParams,
   LoggedRequest,
+  PaidCheckout,
+  PayCheckoutInput,
   Payment,
   Refund,
   ResetSandboxInput,
@@ -79,6 +81,19 @@ export class Sandbox {
     options?: RequestOptions,
   ): Promise<Payment> {
     const path = [`${SANDBOX}/payments`, id, "authenticate"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /**
+   * Pays a checkout as its payer does. A declined payment is returned like any other. If the
+   * checkout takes no attempt: 409 `invalid_state`.
+   */
+  payCheckout(
+    id: string,
+    input: PayCheckoutInput,
+    options?: RequestOptions,
+  ): Promise<PaidCheckout> {
+    const path = [`${SANDBOX}/checkouts`, id, "pay"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 

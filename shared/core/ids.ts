@@ -14,6 +14,7 @@ export type IdPrefix =
   | "pac_"
   | "pay_"
   | "ins_"
+  | "chk_"
   | "pc_"
   | "re_"
   | "dp_"

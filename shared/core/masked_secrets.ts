@@ -16,15 +16,16 @@ const MASK = "***";
  */
 const STORED =
   /"(?:[a-z_]{1,40}_reference:[^"\\]*|[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[^"\\]*)"/g;
-/** API keys and secrets of endpoints, anywhere in a text, also inside of a word. */
-const KEYS = /[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[0-9A-Za-z+/=_-]+/g;
+/** API keys, secrets of endpoints and tokens of checkouts, anywhere in a text, also inside of a word. */
+const KEYS =
+  /[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[0-9A-Za-z+/=_-]+|cht_[0-9a-f]{48}/g;
 
 /** Returns JSON text with `***` in place of each string that is a secret or refers to one. */
 export function maskSecrets(json: string): string {
   return json.replace(STORED, `"${MASK}"`);
 }
 
-/** Leaves out the API keys and the secrets of endpoints in a text. */
+/** Leaves out the API keys, the secrets of endpoints and the tokens of checkouts in a text. */
 export function withoutKeys(text: string): string {
   return text.replace(KEYS, LEFT_OUT);
 }

@@ -53,6 +53,12 @@ export const KEPT_METHOD_KINDS = [
   "sepa",
 ] as const satisfies readonly (typeof METHOD_KINDS[number])[];
 
+/** Every status of a checkout. `open` becomes `expired` by its time. */
+export const CHECKOUT_STATUSES = ["open", "completed", "expired", "cancelled"] as const;
+
+/** The ways in which a checkout can be paid: by SEPA a collection, or a transfer of the payer. */
+export const CHECKOUT_METHODS = ["card", "sepa_debit", "sepa", "swift", "stablecoin"] as const;
+
 /** The place of a payment by SEPA among those that are collected under its mandate. */
 export const MANDATE_SEQUENCES = ["first", "recurring", "final", "one_off"] as const;
 

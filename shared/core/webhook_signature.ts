@@ -135,20 +135,27 @@ interface EndpointSecretSource {
  */
 export function deriveEndpointSecret(source: EndpointSecretSource): string {
   const { master_secret, endpoint_id, version, salt } = source;
-  if (Buffer.byteLength(master_secret) < MASTER_SECRET_MIN_BYTES) {
-    throw new RangeError(
-      `Deriving an endpoint's secret: the master secret has fewer than ${MASTER_SECRET_MIN_BYTES}` +
-        " bytes",
-    );
-  }
   if (!Number.isSafeInteger(version) || version < 0) {
     throw new RangeError(
       `Deriving an endpoint's secret of version "${version}": not a whole number from 0`,
     );
   }
   const fields = [DERIVATION_LABEL, endpoint_id, String(version), salt];
+  return SECRET_PREFIX + deriveBytes(master_secret, fields).toString("base64");
+}
+
+/**
+ * Derives 32 bytes from the master secret. The first field is the label of the derivation.
+ * @throws {RangeError} for a master secret that is too short
+ */
+export function deriveBytes(master_secret: string, fields: readonly string[]): Buffer {
+  if (Buffer.byteLength(master_secret) < MASTER_SECRET_MIN_BYTES) {
+    throw new RangeError(
+      `Deriving a secret: the master secret has fewer than ${MASTER_SECRET_MIN_BYTES} bytes`,
+    );
+  }
   const content = fields.map((field) => `${Buffer.byteLength(field)}:${field},`).join("");
-  return SECRET_PREFIX + createHmac("sha256", master_secret).update(content).digest("base64");
+  return createHmac("sha256", master_secret).update(content).digest();
 }
 
 function requireTimestamp(timestamp: number): void {

@@ -25,6 +25,7 @@ import { createSandboxes } from "../sandbox/disposable_sandboxes.ts";
 import { SandboxChanges } from "../sandbox/sandbox_changes.ts";
 import { createSandboxClock } from "../sandbox/sandbox_clock.ts";
 import { createWebhooks } from "../domain/webhooks/webhooks.ts";
+import { CheckoutStore } from "../store/checkout_store.ts";
 import { ApiKeyStore } from "../store/api_key_store.ts";
 import { ClockStore } from "../sandbox/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
@@ -178,6 +179,11 @@ export function createDependencies(settings: Settings): OpenDependencies {
     bank_store,
     vault,
     operations,
+    checkout_store: new CheckoutStore(calls),
+    checkout_urls: master_secret === undefined ? null : {
+      master_secret,
+      checkout_url: settings.checkout_url ?? null,
+    },
     api_keys: createApiKeys(new ApiKeyStore(calls)),
     webhooks,
     sandbox,

@@ -4,6 +4,7 @@ import type { SandboxDependencies } from "../sandbox/sandbox.ts";
 import { API_KEY_ROUTES } from "../http/api_key_routes.ts";
 import { type BridgeDependencies, serveBridge } from "./bridge_routes.ts";
 import { CONSOLE_ROUTES } from "./console_routes.ts";
+import { CHECKOUT_ROUTES } from "../http/checkout_routes.ts";
 import { CUSTOMER_ROUTES } from "../http/customer_routes.ts";
 import { DISPUTE_ROUTES } from "../http/dispute_routes.ts";
 import { createFunctionApp } from "../http/function_app.ts";
@@ -29,6 +30,7 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
   ...LEDGER_ROUTES,
   ...CONSOLE_ROUTES,
   ...INSTRUMENT_ROUTES,
+  ...CHECKOUT_ROUTES,
   ...CUSTOMER_ROUTES,
   ...TRANSFER_ROUTES,
   ...BANK_DETAILS_ROUTES,

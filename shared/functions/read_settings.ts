@@ -20,6 +20,7 @@ const URL_EXAMPLES = {
   PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
   SUPABASE_URL: "https://project.supabase.co",
   CONSOLE_URL: "https://console.example.com",
+  CHECKOUT_URL: "https://pay.example.com",
   DOCS_URL: "https://docs.example.com",
 };
 const ANY_PORT = /^(.*):\*$/;
@@ -56,12 +57,14 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to the public URL of the functions");
   }
   const console_url = checkUrl("CONSOLE_URL", read("CONSOLE_URL"));
+  const checkout_url = checkUrl("CHECKOUT_URL", read("CHECKOUT_URL"));
   const docs_url = readDocsUrl(env);
   return {
     database_url,
     ...(authority && { database_authority: authority }),
     base_url,
     ...(console_url && { console_url }),
+    ...(checkout_url && { checkout_url }),
     ...(docs_url && { docs_url }),
     allowed_origins: readOrigins(read("CONSOLE_ORIGINS")),
     ...(master_secret && { webhook_master_secret: master_secret }),

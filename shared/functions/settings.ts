@@ -16,6 +16,8 @@ export interface Settings {
   base_url: string;
   /** URL of the hosted console without a slash at its end. It has the page of 3-D Secure. */
   console_url?: string;
+  /** URL of the page of checkouts without a slash at its end; absent: it is not hosted. */
+  checkout_url?: string;
   /** URL of the documentation without a slash at its end, for `doc_url` of errors. */
   docs_url?: string;
   allowed_origins?: readonly string[];

@@ -41,7 +41,8 @@ export async function createPayment(
   });
 }
 
-async function loadInstrument(
+/** Loads a saved instrument, which needs a scope of its own. Throws `ApiError`. */
+export async function loadInstrument(
   store: Store,
   access: Access,
   id: string,

@@ -3,6 +3,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
 import type { Vault } from "../core/vault.ts";
+import type { CheckoutUrls } from "../domain/checkouts/checkout_url.ts";
 import type { ApiKeys } from "../domain/keys/api_keys.ts";
 import type { Operations } from "../domain/operations/operations.ts";
 import type { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
@@ -10,6 +11,7 @@ import type { ProviderWorker } from "../domain/operations/provider_worker.ts";
 import type { Webhooks } from "../domain/webhooks/webhooks.ts";
 import type { CostlyWork } from "../jobs/costly_work.ts";
 import type { Places } from "../jobs/places.ts";
+import type { CheckoutStore } from "../store/checkout_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { ProviderStore } from "../store/provider_store.ts";
 import type { RequestLog } from "../store/request_log.ts";
@@ -22,6 +24,9 @@ export interface Dependencies {
   store: Store;
   webhook_store: WebhookStore;
   operations: Operations;
+  checkout_store: CheckoutStore;
+  /** Null without a master secret: then the operations on checkouts return 503. */
+  checkout_urls: CheckoutUrls | null;
   /** Null without BANK_DETAILS_KEYS: bank details can be neither sealed nor opened. */
   vault: Vault | null;
   api_keys: ApiKeys;

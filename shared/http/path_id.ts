@@ -21,6 +21,7 @@ const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   disputes: { prefix: "dp_", noun: "dispute" },
   refunds: { prefix: "re_", noun: "refund" },
   instruments: { prefix: "ins_", noun: "instrument" },
+  checkouts: { prefix: "chk_", noun: "checkout" },
   transfers: { prefix: "tr_", noun: "transfer" },
   api_keys: { prefix: "key_", noun: "API key" },
   webhook_endpoints: { prefix: "whe_", noun: "webhook endpoint" },

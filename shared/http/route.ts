@@ -38,6 +38,7 @@ export type RouteGroup =
   | "Refunds"
   | "Disputes"
   | "Instruments"
+  | "Checkouts"
   | "Customers"
   | "Transfers"
   | "Ledger"

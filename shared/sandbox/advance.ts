@@ -40,6 +40,7 @@ import { beginOperation, type Operation } from "../domain/providers/operation.ts
 import { type Rail, railNames } from "../domain/rails.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import {
+  authenticationEvent,
   authorizedEvent,
   challengeEvent,
   disputedEvent,
@@ -308,17 +309,6 @@ export function authenticate(change: PaymentChange, result: AuthenticationResult
   }
   const { operation } = beginOperation(change, "authorize");
   applyEvent(change, NO_PARTS, authenticationEvent(operation, payment, result));
-}
-
-function authenticationEvent(
-  operation: Operation,
-  { capture }: Payment,
-  result: AuthenticationResult,
-): ProviderEvent {
-  if (result === "failure") {
-    return eventOf(operation, "declined", { decline_code: "authentication_failed" });
-  }
-  return capture === "manual" ? authorizedEvent(operation) : eventOf(operation, "succeeded");
 }
 
 /**

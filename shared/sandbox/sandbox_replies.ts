@@ -10,7 +10,7 @@ import type { Stablecoin } from "../core/currency.ts";
 import type { RandomSource } from "../core/ids.ts";
 import type { Network } from "../core/wallet_address.ts";
 import type { Dispute, DisputeReason } from "../schema/dispute.ts";
-import type { Payment } from "../schema/payment.ts";
+import type { AuthenticationResult, Payment } from "../schema/payment.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { MatchedFault } from "./fault_store.ts";
 import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
@@ -111,8 +111,15 @@ function resultAtOnce(
     case "processing":
       if (test?.is_manual) return { provider_events: [eventOf(operation, "pending")] };
       return unknown("in_progress", LATE_RESPONSE_MS);
-    case "requires_action":
-      return { provider_events: [challengeEvent(operation, page)] };
+    case "requires_action": {
+      const challenge = challengeEvent(operation, page);
+      const result = test?.authentication;
+      return {
+        provider_events: result === undefined
+          ? [challenge]
+          : [challenge, authenticationEvent(operation, subject as Payment, result)],
+      };
+    }
     default:
       return { provider_events: resultEvents(operation, simulated) };
   }
@@ -214,6 +221,18 @@ function resultEvents(
   const reason = testDispute(operation);
   if (reason === undefined) return [money];
   return [money, disputedEvent(operation, amount_minor, reason)];
+}
+
+/** The event of the result of 3-D Secure. */
+export function authenticationEvent(
+  operation: Operation,
+  { capture }: Payment,
+  result: AuthenticationResult,
+): ProviderEvent {
+  if (result === "failure") {
+    return eventOf(operation, "declined", { decline_code: "authentication_failed" });
+  }
+  return capture === "manual" ? authorizedEvent(operation) : eventOf(operation, "succeeded");
 }
 
 /** Returns the reason of the dispute of a card that is disputed at its capture, if it is one. */

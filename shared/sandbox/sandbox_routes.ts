@@ -3,6 +3,7 @@
  * without `/v1`.
  */
 
+import { payCheckoutRoute } from "../http/checkout_routes.ts";
 import { createPayment } from "../http/create_payment.ts";
 import { Changes, ReadChangesQuery } from "../schema/changes.ts";
 import { Clock, ClockAdvance, Due, DueQuery, SetClockBody } from "../schema/clock.ts";
@@ -47,6 +48,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     errors: ["invalid_state", "authentication_failed"],
     run: ({ deps, request, id, body }) => deps.sandbox.moves.authenticate(request, id, body),
   }),
+  payCheckoutRoute,
   sandboxRoute({
     ...SANDBOX_ROUTE,
     id: "advanceRefund",

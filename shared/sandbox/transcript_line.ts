@@ -25,8 +25,10 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
   const { route, request_id, body, body_bytes } = c.get("state");
   const { method, url } = c.req.raw;
   const { pathname, search } = new URL(url);
-  const { base_url, console_url } = c.get("deps");
-  const text = withoutHosts(await c.res.clone().text(), [base_url, console_url]);
+  const { base_url, console_url, checkout_urls } = c.get("deps");
+  const text = withoutHosts(await c.res.clone().text(), [
+    ...[base_url, console_url, checkout_urls?.checkout_url ?? null],
+  ]);
   const line = JSON.stringify({
     n,
     request: {

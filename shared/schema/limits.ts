@@ -11,6 +11,11 @@ export const MAX_CUSTOMER_ID = 64;
 /** Fewest and most characters of a search in a list. The service chose the numbers. */
 export const MIN_SEARCH = 2;
 export const MAX_SEARCH = 100;
+/** Other prices of a checkout. The service chose the number. */
+export const MAX_OTHER_PRICES = 5;
+/** Hours for which a checkout is open by default, and at most. The service chose the numbers. */
+export const CHECKOUT_HOURS = 24;
+export const MAX_CHECKOUT_HOURS = 30 * 24;
 /** Characters of a return URL. The service chose the number. */
 export const MAX_RETURN_URL = 2_048;
 /** Entries of metadata (contract §2). */

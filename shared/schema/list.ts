@@ -89,6 +89,7 @@ export const ListPaymentsQuery = z.object({
   customer_id: CustomerId.optional().describe("Only payments whose customer has this `id`"),
   instrument_id: id("ins_").optional()
     .describe("Only payments that have saved or used this instrument"),
+  checkout_id: id("chk_").optional().describe("Only payments of this checkout"),
   search: Search.describe(
     "Only payments with this value, such as an e-mail address, an amount or the last four digits, " +
       "or with these words in the customer's name, the reference or the description. If there are " +

@@ -247,7 +247,7 @@ const REFUSED_RETURN_URL =
  * The page to which the payer comes back after the next action, as a browser reads it: a parser
  * repairs spaces, backslashes and line breaks, and only its result was checked.
  */
-const ReturnUrl = mustBe(
+export const ReturnUrl = mustBe(
   z.string().max(MAX_RETURN_URL).refine(isReturnUrl, REFUSED_RETURN_URL).describe(
     "The page of your shop to which the payer comes back after `next_action`, with the parameter " +
       "`payment_id` added. https, or with a test key also http on localhost. Responses show it " +
@@ -289,7 +289,7 @@ function nothingOnlySaves(
 }
 
 /** Refuses a person without an e-mail address, unless an instrument has it. */
-function wholePerson(
+export function wholePerson(
   body: { customer?: PersonIn | undefined; payer?: PersonIn | undefined; instrument?: unknown },
   context: z.RefinementCtx,
 ): void {
@@ -500,6 +500,7 @@ export const Payment = z.object({
   method: PaymentMethod.nullable(),
   instrument_id: id("ins_").nullable()
     .describe("The instrument that the payment has saved or used; null: neither"),
+  checkout_id: id("chk_").nullable().describe("The checkout whose attempt it is; null: none"),
   off_session: z.boolean().describe("Whether the payer was not present"),
   customer: Person.nullable(),
   payer: Person.nullable(),

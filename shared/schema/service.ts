@@ -48,6 +48,7 @@ export const SandboxReset = z.object({
     idempotency_keys: Count,
     webhook_endpoints: Count,
     instruments: Count,
+    checkouts: Count,
   }).describe("Number of deleted resources of each kind, at most 250 000"),
 }).describe("The result of a reset");
 export type SandboxReset = z.infer<typeof SandboxReset>;

@@ -45,6 +45,7 @@ export interface PaymentRow {
   /** Absent without one: most payments have none. */
   customer_id?: string;
   instrument_id?: string;
+  checkout_id?: string;
   sequence: number;
   created_at: string;
   updated_at: string;
@@ -164,6 +165,20 @@ interface InstrumentEnd {
   reason: InstrumentEndReason;
 }
 
+/** What a change of a payment means to its checkout (`pay_internal.write_checkouts`). */
+export interface AttemptRow {
+  id: string;
+  /** The time of the change, RFC 3339. */
+  at: string;
+  payment_id: string;
+  /** Of a new attempt: the revision of the checkout on which it is based. */
+  revision?: number;
+  is_attempt?: true;
+  /** The payment is successful. It counts the first time. */
+  is_paid?: true;
+  is_declined?: true;
+}
+
 /** Kinds of ledger transactions. */
 export type MovementKind =
   | "capture"
@@ -248,6 +263,8 @@ export interface Change {
   disputes: DisputeRow[];
   /** Absent: none. */
   instruments?: InstrumentRow[];
+  /** Absent: the payment belongs to none, or the change means nothing to it. */
+  checkouts?: AttemptRow[];
   ledger: MovementRow[];
   events: EventRow[];
   /**

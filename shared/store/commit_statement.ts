@@ -75,6 +75,7 @@ export function changedRows(list: readonly ChangedRows[]) {
     refunds: numberedRows(list, ({ refunds }) => refunds),
     disputes: numberedRows(list, ({ disputes }) => disputes),
     instruments: numberedRows(list, ({ instruments }) => instruments ?? []),
+    checkouts: numberedRows(list, ({ checkouts }) => checkouts ?? []),
     ledger: numberedRows(list, ({ ledger }) => ledger),
     events: numberedRows(list, ({ events }) => events),
     operations: numberedRows(list, ({ operations }) => operations),

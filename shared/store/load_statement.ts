@@ -11,6 +11,7 @@ export type ResourceKind =
   | "current_disputes"
   | "transfers"
   | "instruments"
+  | "checkouts"
   | "events"
   | "api_keys"
   /** The key of the request. */

@@ -23,8 +23,9 @@ export interface PageRequest {
 
 /** The filters whose index has the order of the list (`pay_internal.list_column`). */
 const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
-  payments: ["reference", "customer_id", "instrument_id", "status"],
+  payments: ["reference", "customer_id", "instrument_id", "checkout_id", "status"],
   instruments: ["customer_id"],
+  checkouts: ["reference", "customer_id"],
   refunds: ["payment_id"],
   disputes: ["payment_id", "status"],
   transfers: ["status"],

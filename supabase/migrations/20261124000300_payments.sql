@@ -24,6 +24,7 @@ create table pay.payments (
   reference text collate "C",
   customer_id text collate "C",
   instrument_id text collate "C",
+  checkout_id text collate "C",
   sequence integer not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -31,6 +32,7 @@ create table pay.payments (
   amount_refunding bigint not null default 0,
   amount_disputed bigint not null default 0,
   is_erased boolean not null default false,
+  is_counted boolean not null default false,
   body text not null,
   constraint payments_pkey primary key (environment_id, id),
   constraint payments_status_known check (status in (
@@ -87,6 +89,7 @@ comment on column pay.payments.method_kind is 'The kind of payment method, as in
 comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
 comment on column pay.payments.customer_id is 'The merchant''s own id of the customer, here because lists and the views of pay.expose filter by it.';
 comment on column pay.payments.instrument_id is 'The instrument that the payment has saved or used, here because lists filter by it.';
+comment on column pay.payments.checkout_id is 'The checkout whose attempt it is, here because lists filter by it.';
 comment on column pay.payments.sequence is 'Number of the payment''s newest event. A change compares it and sets it.';
 comment on column pay.payments.created_at is 'Time of creation.';
 comment on column pay.payments.updated_at is 'Time of the last change.';
@@ -94,6 +97,7 @@ comment on column pay.payments.amount_released is 'The part of an authorized amo
 comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
 comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
 comment on column pay.payments.is_erased is 'Whether the customer''s personal data were erased. A change that was decided with them is stale.';
+comment on column pay.payments.is_counted is 'Whether it was ever successful and counts for its checkout.';
 comment on column pay.payments.body is 'The payment as JSON text, as responses show it.';
 
 -- Only the primary key begins with the environment, here and in the other indexes for lists, so the
@@ -114,6 +118,11 @@ comment on index pay.payments_customer is 'pay_internal.list_column: lists with 
 create index payments_instrument on pay.payments (instrument_id, environment_id, id)
   where instrument_id is not null;
 comment on index pay.payments_instrument is 'pay_internal.list_column: lists with instrument_id=.';
+
+-- Lists with checkout_id=.
+create index payments_checkout on pay.payments (checkout_id, environment_id, id)
+  where checkout_id is not null;
+comment on index pay.payments_checkout is 'pay_internal.list_column: lists with checkout_id=.';
 
 -- Lists with status= other than completed; completed is common enough for the primary key.
 create index payments_status on pay.payments (status, environment_id, id)
@@ -459,6 +468,76 @@ create index instruments_touched on pay.instruments (environment_id, touched_at)
 comment on index pay.instruments_touched is
   'pay_internal.purge_instruments: those of a sandbox that nobody uses. A live one is not in it.';
 
+create table pay.checkouts (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  salt text collate "C" not null,
+  token_hash bytea not null,
+  status text collate "C" not null default 'open',
+  max_payments integer,
+  payments_count integer not null default 0,
+  payment_id text collate "C",
+  attempts integer not null default 0,
+  attempt_id text collate "C",
+  declines integer not null default 0,
+  declines_since timestamptz,
+  reference text collate "C",
+  customer_id text collate "C",
+  expires_at timestamptz,
+  revision integer not null default 1,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  body text not null,
+  constraint checkouts_pkey primary key (environment_id, id),
+  constraint checkouts_token_hash_length check (length(token_hash) = 32),
+  constraint checkouts_status_known check (status in ('open', 'completed', 'cancelled')),
+  -- A link is open until it expires or is cancelled.
+  constraint checkouts_of_one_end check (
+    case status when 'completed' then max_payments = 1 and payments_count > 0 else true end
+    and (max_payments is null or max_payments = 1 and expires_at is not null)
+  ),
+  constraint checkouts_counts_agree check (
+    payments_count between 0 and attempts and (payments_count = 0) = (payment_id is null)
+    and (attempts = 0) = (attempt_id is null) and declines between 0 and attempts
+    and (declines = 0) = (declines_since is null)
+  )
+) with (fillfactor = 90);
+comment on table pay.checkouts is 'A page on which a payer pays: a container of attempts, which are payments.';
+comment on column pay.checkouts.environment_id is 'The environment of the row.';
+comment on column pay.checkouts.id is 'The id in responses (chk_…); sorts by time.';
+comment on column pay.checkouts.salt is 'The token in the URL is derived from it and the master secret.';
+comment on column pay.checkouts.token_hash is 'SHA-256 of the token in the URL.';
+comment on column pay.checkouts.status is 'Status, as in responses, but an expired one is still open.';
+comment on column pay.checkouts.max_payments is '1; null: a link, which any number of payers can pay.';
+comment on column pay.checkouts.payments_count is 'The payments that were ever successful. It never falls.';
+comment on column pay.checkouts.payment_id is 'The last successful payment.';
+comment on column pay.checkouts.attempts is 'The number of its payments.';
+comment on column pay.checkouts.attempt_id is 'The last of its payments.';
+comment on column pay.checkouts.declines is 'The declines since declines_since.';
+comment on column pay.checkouts.declines_since is 'The first decline of the present hour, by the clock of the environment.';
+comment on column pay.checkouts.reference is 'The merchant''s own reference, here because lists filter by it.';
+comment on column pay.checkouts.customer_id is 'The merchant''s own id of the customer, here because lists filter by it.';
+comment on column pay.checkouts.expires_at is 'The end of new attempts. Null: a live link without an end.';
+comment on column pay.checkouts.revision is 'Rises by one with each change of the row. An attempt compares it.';
+comment on column pay.checkouts.created_at is 'Time of creation.';
+comment on column pay.checkouts.updated_at is 'Time of the last change that responses show.';
+comment on column pay.checkouts.body is 'The members that never change as JSON text.';
+
+create index checkouts_reference on pay.checkouts (reference, environment_id, id)
+  where reference is not null;
+comment on index pay.checkouts_reference is 'pay_internal.list_column: lists with reference=.';
+
+create index checkouts_customer on pay.checkouts (customer_id, environment_id, id)
+  where customer_id is not null;
+comment on index pay.checkouts_customer is 'pay_internal.list_column: lists with customer_id=.';
+
+create index checkouts_open on pay.checkouts (environment_id, expires_at) where status = 'open';
+comment on index pay.checkouts_open is 'pay.create_checkout: how many are open.';
+
+create index checkouts_end on pay.checkouts
+  (environment_id, (case when status = 'open' then expires_at else updated_at end));
+comment on index pay.checkouts_end is 'pay_internal.purge_checkouts: those that have ended first.';
+
 create table pay.erasures (
   environment_id text collate "C" not null,
   person bytea not null,
@@ -540,6 +619,7 @@ create type pay_internal.document as (
   refunds jsonb,
   disputes jsonb,
   instruments jsonb,
+  checkouts jsonb,
   ledger jsonb,
   events jsonb,
   operations jsonb
@@ -566,6 +646,8 @@ comment on column pay_internal.document.disputes is
   'Rows of pay.disputes. Without a provider_reference the stored one stays.';
 comment on column pay_internal.document.instruments is
   'What a change does with instruments, by act (shared/store/commit_rows.ts): save, mandate, use, result, renew, end.';
+comment on column pay_internal.document.checkouts is
+  '{n, id, at, payment_id, revision, is_attempt, is_paid, is_declined}: what a change of a payment means to its checkout (pay_internal.write_checkouts). revision: that on which a new attempt is based.';
 comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';

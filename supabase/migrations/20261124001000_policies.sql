@@ -36,7 +36,7 @@ begin
   end loop;
 
   foreach v_table in array array[
-    'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'instruments', 'transfers',
+    'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'instruments', 'checkouts', 'transfers',
     'events', 'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
     'inbox_entries', 'attempt_log', 'sandbox_settings', 'sandboxes', 'sandbox_storage', 'faults', 'requests',
     'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_operations',

@@ -2670,6 +2670,241 @@ begin
 end $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
 
+create or replace function pay_internal.most_open_checkouts()
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
+
+create or replace function pay_internal.checkout_retention()
+returns interval language sql immutable parallel safe as $$ select interval '30 days' $$;
+
+create or replace function pay_internal.checkout_status(p_checkout pay.checkouts, p_at timestamptz)
+returns text language sql immutable as $$
+  select case when p_checkout.status = 'open' and p_checkout.expires_at <= p_at then 'expired'
+    else p_checkout.status end
+$$;
+
+create or replace function pay_internal.checkout_body(p_checkout pay.checkouts, p_at timestamptz)
+returns text language sql stable as $$
+  select left(pay_internal.checkout_head(p_checkout, p_at), -1) || ','
+    || substr(p_checkout.body, 2, length(p_checkout.body) - 2) || ','
+    || substr(row_to_json(t)::text, 2)
+  from (
+    select p_checkout.payments_count, p_checkout.payment_id,
+      pay_internal.wire_time(p_checkout.created_at) as created_at,
+      pay_internal.wire_time(p_checkout.updated_at) as updated_at
+  ) t
+$$;
+
+create or replace function pay_internal.checkout_head(p_checkout pay.checkouts, p_at timestamptz)
+returns text language sql stable as $$
+  select row_to_json(t)::text from (
+    select p_checkout.id, 'checkout' as object,
+      pay_internal.checkout_status(p_checkout, p_at) as status,
+      'checkout_reference:' || p_checkout.id || ':' || p_checkout.salt as url
+  ) t
+$$;
+
+create or replace function pay_internal.checkout_detail(p_checkout pay.checkouts)
+returns text language sql stable as $$
+  select row_to_json(t)::text from (
+    select p_checkout.revision, p_checkout.attempts, p_checkout.attempt_id,
+      (select p.status from pay.payments p
+       where p.environment_id = p_checkout.environment_id and p.id = p_checkout.attempt_id
+      ) as attempt_status,
+      p_checkout.declines, pay_internal.wire_time(p_checkout.declines_since) as declines_since
+  ) t
+$$;
+
+create or replace function pay_internal.lock_checkouts(p_checkouts jsonb, p_found pay.admission[])
+returns pay.admission[] language plpgsql volatile as $$
+declare
+  v_row record;
+  v_last text := '';
+begin
+  for v_row in
+    select k.n, k.revision as expected, f.environment_id || k.id as name, t.revision
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_checkouts) as k (n integer, id text, revision integer) on k.n = f.n
+    left join lateral (
+      select c.revision from pay.checkouts c
+      where c.environment_id = f.environment_id and c.id = k.id for update
+    ) t on true
+    where f.outcome = 'ok'
+    order by f.environment_id, k.id, k.n
+  loop
+    continue when v_row.expected is null;
+    if v_row.name = v_last or v_row.revision is distinct from v_row.expected then
+      p_found[v_row.n].outcome := 'stale';
+    end if;
+    v_last := v_row.name;
+  end loop;
+  return p_found;
+end $$;
+
+create or replace function pay_internal.write_checkouts(
+  p_checkouts jsonb, p_callers pay_internal.caller[]
+) returns void language plpgsql volatile as $$
+declare
+  v_row record;
+  v_counts integer;
+  v_since timestamptz;
+begin
+  for v_row in
+    select c.environment_id, k.*
+    from jsonb_to_recordset(p_checkouts) as k (
+      n integer, id text, at timestamptz, payment_id text, is_attempt boolean, is_paid boolean,
+      is_declined boolean)
+    join unnest(p_callers) c on c.n = k.n
+    order by c.environment_id, k.id, k.n
+  loop
+    v_counts := 0;
+    if v_row.is_paid then
+      update pay.payments p set is_counted = true
+      where p.environment_id = v_row.environment_id and p.id = v_row.payment_id
+        and not p.is_counted;
+      get diagnostics v_counts = row_count;
+    end if;
+    v_since := v_row.at - interval '1 hour';
+    update pay.checkouts t
+    set attempts = t.attempts + coalesce(v_row.is_attempt, false)::integer,
+      attempt_id = case when v_row.is_attempt then v_row.payment_id else t.attempt_id end,
+      declines = case when v_row.is_declined is null then t.declines
+        when t.declines_since > v_since then t.declines + 1 else 1 end,
+      declines_since = case when v_row.is_declined is null or t.declines_since > v_since
+        then t.declines_since else v_row.at end,
+      payments_count = t.payments_count + v_counts,
+      payment_id = case v_counts when 1 then v_row.payment_id else t.payment_id end,
+      status = case when v_counts = 1 and t.status = 'open' and t.max_payments is not null
+        then 'completed' else t.status end,
+      expires_at = case when v_counts = 1 and t.max_payments is null
+          and t.expires_at is not null and t.body::json ->> 'expires_at' is null
+        then v_row.at + pay_internal.checkout_retention() else t.expires_at end,
+      updated_at = case v_counts when 1 then v_row.at else t.updated_at end,
+      revision = t.revision + 1
+    where t.environment_id = v_row.environment_id and t.id = v_row.id;
+  end loop;
+end $$;
+
+create or replace function pay.create_checkout(p_request text, p_checkout text)
+returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
+declare
+  v_access pay.admission := pay_internal.admit_one(p_request);
+  v_checkout record;
+begin
+  select * into v_checkout from json_to_record(p_checkout::json) as c (id text, salt text,
+    token_hash text, max_payments integer, reference text, customer_id text,
+    expires_at timestamptz, created_at timestamptz, body text);
+  if v_access.outcome = 'ok' and not v_access.livemode then
+    perform pg_advisory_xact_lock(hashtextextended('checkouts ' || v_access.environment_id, 0));
+  end if;
+  v_access := pay_internal.claim_one(p_request, v_access, v_checkout.id);
+  if v_access.outcome <> 'ok' then return v_access; end if;
+  if not v_access.livemode and pay_internal.most_open_checkouts() <= (
+    select count(*) from (
+      select from pay.checkouts t
+      where t.environment_id = v_access.environment_id and t.status = 'open'
+        and t.expires_at > v_checkout.created_at
+      limit pay_internal.most_open_checkouts()
+    ) counted)
+  then
+    perform pay_internal.release_key(p_request, v_access);
+    v_access.outcome := 'full';
+    return v_access;
+  end if;
+  insert into pay.checkouts (environment_id, id, salt, token_hash, max_payments, reference,
+    customer_id, expires_at, created_at, updated_at, body)
+  values (v_access.environment_id, v_checkout.id, v_checkout.salt,
+    decode(v_checkout.token_hash, 'hex'), v_checkout.max_payments, v_checkout.reference,
+    v_checkout.customer_id, v_checkout.expires_at, v_checkout.created_at, v_checkout.created_at,
+    v_checkout.body);
+  return v_access;
+end $$;
+grant execute on function pay.create_checkout(text, text) to pay_api;
+
+create or replace function pay.cancel_checkout(
+  p_request text, p_id text, p_revision integer, p_cancels boolean
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
+declare
+  v_access pay.admission := pay_internal.admit_one(p_request);
+  v_revision integer;
+begin
+  if v_access.outcome = 'ok' then
+    select t.revision into v_revision from pay.checkouts t
+    where t.environment_id = v_access.environment_id and t.id = p_id for update;
+    if not found then v_access.outcome := 'not_found'; end if;
+  end if;
+  v_access := pay_internal.claim_one(p_request, v_access, p_id);
+  if v_access.outcome <> 'ok' then return v_access; end if;
+  if v_revision <> p_revision then
+    perform pay_internal.release_key(p_request, v_access);
+    v_access.outcome := 'stale';
+  elsif p_cancels then
+    update pay.checkouts t
+    set status = 'cancelled', revision = t.revision + 1,
+      updated_at = (p_request::jsonb -> 0 ->> 'at')::timestamptz
+    where t.environment_id = v_access.environment_id and t.id = p_id;
+  end if;
+  return v_access;
+end $$;
+grant execute on function pay.cancel_checkout(text, text, integer, boolean) to pay_api;
+
+create or replace function pay_internal.checkouts_of_person(
+  p_environment_id text, p_customer_id text, p_person bytea
+) returns setof pay.checkouts language plpgsql stable rows 10 as $$
+begin
+  return query
+    select t.* from pay.checkouts t
+    where t.customer_id = p_customer_id and t.customer_id is not null
+      and t.environment_id = p_environment_id
+    union all
+    select n.* from (
+      select t.* from pay.checkouts t where t.environment_id = p_environment_id
+      order by t.environment_id desc, t.id desc limit pay_internal.erasure_rows()
+    ) n
+    where p_customer_id is null and n.customer_id is null
+      and pay_internal.person_of(p_environment_id, null, n.body::json #>> '{customer,email}')
+        = p_person;
+end $$;
+
+create or replace function pay_internal.erase_checkouts(
+  p_environment_id text, p_customer_id text, p_person bytea, p_at timestamptz
+) returns text[] language plpgsql volatile as $$
+declare
+  v_ids text[];
+begin
+  with erased as (
+    update pay.checkouts t set body = pay_internal.without_persons(t.body)
+    where t.environment_id = p_environment_id and t.id = any (array(
+      select c.id from pay_internal.checkouts_of_person(p_environment_id, p_customer_id, p_person) c
+      where pay_internal.checkout_status(c, p_at) <> 'open'))
+    returning t.id
+  )
+  select array_agg(e.id) into v_ids from erased e;
+  return coalesce(v_ids, '{}');
+end $$;
+
+create or replace function pay_internal.purge_checkouts(
+  p_environment_id text, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.checkouts t
+  where t.ctid = any (array(
+    select o.ctid from pay.checkouts o
+    where o.environment_id = p_environment_id
+      and case when o.status = 'open' then o.expires_at else o.updated_at end
+        < p_at - pay_internal.checkout_retention()
+    order by case when o.status = 'open' then o.expires_at else o.updated_at end
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end $$;
+
 create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
 returns pay.admission[] language plpgsql volatile as $$
 declare
@@ -2730,6 +2965,9 @@ begin
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
+  if p_document.checkouts is not null then
+    perform pay_internal.write_checkouts(p_document.checkouts, p_callers);
+  end if;
   if p_document.instruments is null then return 0; end if;
   return pay_internal.write_instruments(p_document.instruments, p_callers);
 end $$;
@@ -2762,6 +3000,9 @@ begin
   if v_document.expects is not null then
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
+  end if;
+  if v_document.checkouts is not null then
+    v_found := pay_internal.lock_checkouts(v_document.checkouts, v_found);
   end if;
   if v_document.operations is not null then
     select * into v_found, v_providers
@@ -3021,7 +3262,7 @@ begin
 end $$;
 
 create or replace function pay_internal.open_of_person(
-  p_environment_id text, p_customer_id text, p_person bytea, p_ids text[]
+  p_environment_id text, p_customer_id text, p_person bytea, p_ids text[], p_at timestamptz
 ) returns json language plpgsql stable as $$
 declare
   v_open constant text[] := array['pending', 'requires_action', 'processing', 'authorized'];
@@ -3059,6 +3300,10 @@ begin
       select d.id, d.status from known k
       join pay.disputes d on d.payment_id = k.id and d.environment_id = p_environment_id
       where d.status in ('needs_response', 'under_review')
+      union all
+      select c.id, c.status
+      from pay_internal.checkouts_of_person(p_environment_id, p_customer_id, p_person) c
+      where pay_internal.checkout_status(c, p_at) = 'open'
       limit 1
     ) t
   );
@@ -3311,6 +3556,8 @@ begin
     p_at, p_request_id, p_idempotency_key) t;
   instruments := cardinality(v_instruments);
   p_erasure.is_done := p_erasure.is_done and instruments < pay_internal.erased_at_once();
+  v_erased := v_erased || pay_internal.erase_checkouts(
+    v_environment_id, p_erasure.customer_id, p_erasure.person, p_at);
   perform pay_internal.erase_responses(v_environment_id, v_erased || v_instruments);
   p_erasure := pay_internal.erase_logs(p_email, v_until, p_erasure);
   perform set_config('pay.erasing', '', true);
@@ -3390,7 +3637,8 @@ begin
   if v_access.outcome = 'ok' then
     v_erasure := pay_internal.begin_erasure(v_environment_id, p_customer_id, v_person);
     select * into v_found from pay_internal.find_erasable(v_erasure);
-    v_open := pay_internal.open_of_person(v_environment_id, p_customer_id, v_person, v_found.ids);
+    v_open := pay_internal.open_of_person(v_environment_id, p_customer_id, v_person, v_found.ids,
+      (v_request ->> 'at')::timestamptz);
     -- As pay_internal.check_instruments, so that no save of the customer comes between.
     if p_customer_id is not null then
       perform pg_advisory_xact_lock(hashtextextended(
@@ -3599,11 +3847,11 @@ returns text language sql immutable as $$
     when 'payments' then
       'id object:text status amount=amount_minor amount_minor currency amount_refunded'
       ' amount_refunding amount_captured:bigint amount_disputed amount_received:bigint'
-      ' capability:text method_kind method:jsonb instrument_id:text off_session:boolean'
-      ' customer:jsonb payer:jsonb description:text reference metadata:own next_action:jsonb'
-      ' return_url:text capture:text capture_before:timestamptz settlement:text failure_code:text'
-      ' failure_message:text advice:text return_code:text livemode:boolean sequence created_at'
-      ' updated_at completed_at:timestamptz cancelled_at:timestamptz'
+      ' capability:text method_kind method:jsonb instrument_id:text checkout_id:text'
+      ' off_session:boolean customer:jsonb payer:jsonb description:text reference metadata:own'
+      ' next_action:jsonb return_url:text capture:text capture_before:timestamptz settlement:text'
+      ' failure_code:text failure_message:text advice:text return_code:text livemode:boolean'
+      ' sequence created_at updated_at completed_at:timestamptz cancelled_at:timestamptz'
     when 'instruments' then
       'id object:text status customer:jsonb method_kind method:jsonb usage mandate:jsonb is_kept'
       ' payment_id ended_reason last_used_at livemode:boolean sequence created_at updated_at'
@@ -5305,6 +5553,7 @@ returns text language sql immutable as $$
         when p_filters ? 'reference' then 'reference'
         when p_filters ? 'customer_id' then 'customer_id'
         when p_filters ? 'instrument_id' then 'instrument_id'
+        when p_filters ? 'checkout_id' then 'checkout_id'
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
@@ -5313,6 +5562,10 @@ returns text language sql immutable as $$
         when p_filters ? 'status' then 'status'
       end
       when 'instruments' then case when p_filters ? 'customer_id' then 'customer_id' end
+      when 'checkouts' then case
+        when p_filters ? 'reference' then 'reference'
+        when p_filters ? 'customer_id' then 'customer_id'
+      end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
       when 'webhook_deliveries' then case
         when p_filters ? 'subject_id' then 'subject_id'
@@ -5353,6 +5606,8 @@ returns text language sql immutable as $$
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
     when p_kind = 'instruments' and p_name = 'status' then $condition$
       (pay_internal.instrument_at(t, $6)).status = $2 ->> 'status' $condition$
+    when p_kind = 'checkouts' and p_name = 'status' then $condition$
+      pay_internal.checkout_status(t, $6) = $2 ->> 'status' $condition$
     when p_kind = 'events' and p_name = 'instrument_id' then $condition$
       (t.subject_id = $2 ->> 'instrument_id' or exists (
         select from pay.payments p
@@ -5378,7 +5633,7 @@ returns text language sql immutable as $$
   || ' and t.id < $3 and t.id >= $4'
   -- The predicates of the partial indexes.
   || case
-    when p_column in ('reference', 'customer_id', 'instrument_id')
+    when p_column in ('reference', 'customer_id', 'instrument_id', 'checkout_id')
       then format(' and t.%I is not null', p_column)
     when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
     else ''
@@ -5508,6 +5763,7 @@ begin
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
       when 'events' then 'pay_internal.event_body(t)'
+      when 'checkouts' then 'pay_internal.checkout_body(t, $6)'
       when 'instruments' then
         'pay_internal.instrument_body(pay_internal.instrument_at(t, $6))'
       else 't.body'
@@ -5680,6 +5936,10 @@ begin
         pay_internal.instrument_detail(t)
       into body, detail from pay.instruments t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'checkouts' then
+      select pay_internal.checkout_body(t, p_at), pay_internal.checkout_detail(t)
+      into body, detail from pay.checkouts t
+      where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -5828,18 +6088,18 @@ create or replace function pay_internal.write_payments(
 begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
-      amount_disputed, currency, method_kind, reference, customer_id, instrument_id, sequence,
-      created_at, updated_at, body)
+      amount_disputed, currency, method_kind, reference, customer_id, instrument_id, checkout_id,
+      sequence, created_at, updated_at, body)
   select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.sequence, p.created_at,
-    p.updated_at, p.body
+    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.checkout_id, p.sequence,
+    p.created_at, p.updated_at, p.body
   from jsonb_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, customer_id text, instrument_id text, sequence integer,
-    created_at timestamptz, updated_at timestamptz, body text
+    method_kind text, reference text, customer_id text, instrument_id text, checkout_id text,
+    sequence integer, created_at timestamptz, updated_at timestamptz, body text
   )
   join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);
@@ -7498,6 +7758,9 @@ begin
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
+  if v_document.checkouts is not null then
+    v_found := pay_internal.lock_checkouts(v_document.checkouts, v_found);
+  end if;
   v_found := pay_internal.lock_operations(v_records, v_found);
   v_found := pay_internal.lock_provider_events(v_records, v_found);
   if v_document.reports is not null then
@@ -7621,7 +7884,7 @@ begin
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
-    'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
+    'checkouts', 'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines', 'erasures', 'search_words', 'search_cursors'
   ] loop
     -- Deletes by ctid, which needs no index.
@@ -7760,6 +8023,7 @@ begin
       + case when v_environment.livemode
         then pay_internal.purge_bank_details(p_environment_id, p_at, p_batch)
         else pay_internal.purge_instruments(p_environment_id, p_at, p_batch) end
+      + pay_internal.purge_checkouts(p_environment_id, v_at, p_batch)
       + pay_internal.end_idle_instruments(p_environment_id, v_at, p_batch)
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
@@ -8972,7 +9236,8 @@ declare
   v_counts text[];
 begin
   foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
-    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints', 'instruments']
+    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints', 'instruments',
+    'checkouts']
   loop
     if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
       perform pg_sleep_for(v_rest);
@@ -12985,7 +13250,7 @@ where case
     when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
-        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
+        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins|chk)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
@@ -13059,6 +13324,29 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
   );
 comment on view pay.invariant_dispute_bodies is
   'R5: the body of a dispute agrees with its row and its event';
+
+create or replace view pay.invariant_checkouts with (security_invoker = true) as
+select t.environment_id, t.id as subject_id,
+  t.payments_count || ' payments of ' || coalesce(p.successful, 0) || ' successful ones' as detail
+from pay.checkouts t
+left join (
+  select environment_id, checkout_id, count(*) filter (where is_counted) as successful
+  from pay.payments where checkout_id is not null group by environment_id, checkout_id
+) p on p.environment_id = t.environment_id and p.checkout_id = t.id
+left join pay_internal.sandbox_times clock on clock.environment_id = t.environment_id
+where t.payments_count < coalesce(p.successful, 0)
+  -- Retention may have deleted payments of an older link.
+  or t.payments_count > coalesce(p.successful, 0)
+    and t.created_at > coalesce(clock.now, now()) - interval '29 days'
+union all
+select p.environment_id, p.id, p.status || ', and is_counted is ' || p.is_counted
+from pay.payments p
+where case
+  when p.checkout_id is null or p.status in ('pending', 'requires_action') then p.is_counted
+  when p.status in ('processing', 'declined', 'failed', 'cancelled') then false
+  else not p.is_counted end;
+comment on view pay.invariant_checkouts is
+  'R5: a checkout counts the payments that were successful, each once';
 
 create or replace view pay.invariant_instruments with (security_invoker = true) as
 select p.environment_id, p.id as subject_id, 'a payment of 0 with movements or refunds' as detail

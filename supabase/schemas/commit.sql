@@ -8,7 +8,8 @@
 --
 -- Outcomes: those of admission.sql, and
 --           committed
---           stale (the payment or transfer is not at the expected sequence, the fault of the change
+--           stale (the payment or transfer is not at the expected sequence, the checkout of a new
+--           payment not at the expected revision, the fault of the change
 --           cannot happen any more, its instrument has changed, or another change of the list uses its
 --           mandate: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
@@ -25,7 +26,7 @@
 -- expired, resetting, uncounted).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
--- payments by id, transfers by id, declared faults by id, the balances that new transfers draw on,
+-- payments by id, transfers by id, checkouts by id, declared faults by id, the balances that new transfers draw on,
 -- customers, mandates and instruments by id (pay_internal.check_instruments), then idempotency keys
 -- by key, then the stripes of totals
 -- (pay_internal.record_movements). pay.record locks operations and provider events after transfers;
@@ -103,6 +104,9 @@ begin
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
+  if p_document.checkouts is not null then
+    perform pay_internal.write_checkouts(p_document.checkouts, p_callers);
+  end if;
   if p_document.instruments is null then return 0; end if;
   return pay_internal.write_instruments(p_document.instruments, p_callers);
 end $$;
@@ -142,6 +146,9 @@ begin
   if v_document.expects is not null then
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
+  end if;
+  if v_document.checkouts is not null then
+    v_found := pay_internal.lock_checkouts(v_document.checkouts, v_found);
   end if;
   if v_document.operations is not null then
     select * into v_found, v_providers

@@ -3,8 +3,8 @@
 -- masked methods and the ledger stay, because books must be kept.
 --
 -- A person is a customer by the merchant's own id, or by the e-mail address if the payments have no
--- id. What the service keeps is found by that id, by the ids of payments and instruments, or by the
--- member of a body, and never by a search for a text.
+-- id. What the service keeps is found by that id, by the ids of payments, instruments and checkouts,
+-- or by the member of a body, and never by a search for a text.
 --
 -- The texts of a payment depend on each other (ADR 0002). The erasure gives each event the whole
 -- text before it, in place of splices, with the person left out. So each text is derived as before,
@@ -156,11 +156,11 @@ begin
     else coalesce(v_read[cardinality(v_read)], p_erasure.after_id) end;
 end $$;
 
--- The first open payment, refund or dispute of a person, {id, status}; null: there is none. Looks at
+-- The first open payment, refund, dispute or checkout of a person, {id, status}; null: there is none. Looks at
 -- the payments that are to be erased, and at the newest ones of the customer. Of a person without an
 -- id, at the newest ones that are open.
 create or replace function pay_internal.open_of_person(
-  p_environment_id text, p_customer_id text, p_person bytea, p_ids text[]
+  p_environment_id text, p_customer_id text, p_person bytea, p_ids text[], p_at timestamptz
 ) returns json language plpgsql stable as $$
 declare
   v_open constant text[] := array['pending', 'requires_action', 'processing', 'authorized'];
@@ -198,6 +198,10 @@ begin
       select d.id, d.status from known k
       join pay.disputes d on d.payment_id = k.id and d.environment_id = p_environment_id
       where d.status in ('needs_response', 'under_review')
+      union all
+      select c.id, c.status
+      from pay_internal.checkouts_of_person(p_environment_id, p_customer_id, p_person) c
+      where pay_internal.checkout_status(c, p_at) = 'open'
       limit 1
     ) t
   );
@@ -254,8 +258,8 @@ begin
   end loop;
 end $$;
 
--- Erases the stored responses about payments and instruments, and what receivers have answered to
--- deliveries of their events.
+-- Erases the stored responses about payments, instruments and checkouts, and what receivers have
+-- answered to deliveries of their events.
 create or replace function pay_internal.erase_responses(p_environment_id text, p_ids text[])
 returns void language plpgsql volatile as $$
 begin
@@ -433,8 +437,8 @@ begin
         and p.is_erased);
 end $$;
 
--- Erases the payments that pay_internal.find_erasable has locked, the instruments of the person, and
--- the logs.
+-- Erases the payments that pay_internal.find_erasable has locked, the instruments and the ended
+-- checkouts of the person, and the logs.
 -- p_erasure  as that function returns it. Returns it with what is left
 create or replace function pay_internal.erase_batch(
   p_caller pay_internal.caller, p_ids text[], p_email text, p_at timestamptz, p_request_id text,
@@ -476,6 +480,8 @@ begin
     p_at, p_request_id, p_idempotency_key) t;
   instruments := cardinality(v_instruments);
   p_erasure.is_done := p_erasure.is_done and instruments < pay_internal.erased_at_once();
+  v_erased := v_erased || pay_internal.erase_checkouts(
+    v_environment_id, p_erasure.customer_id, p_erasure.person, p_at);
   perform pay_internal.erase_responses(v_environment_id, v_erased || v_instruments);
   p_erasure := pay_internal.erase_logs(p_email, v_until, p_erasure);
   perform set_config('pay.erasing', '', true);
@@ -540,7 +546,7 @@ end $$;
 -- p_email        the exact address of payments without such an id, or null
 -- Outcomes: those of admission.sql, and
 --           ok (body: the response)
---           open (detail: {id, status} of a payment, refund or dispute without a final result)
+--           open (detail: {id, status} of a payment, refund, dispute or checkout without a final result)
 -- deliveries: the number of deliveries that the ends of instruments made due.
 create or replace function pay.erase_customer(p_request text, p_customer_id text, p_email text)
 returns table (
@@ -565,7 +571,8 @@ begin
   if v_access.outcome = 'ok' then
     v_erasure := pay_internal.begin_erasure(v_environment_id, p_customer_id, v_person);
     select * into v_found from pay_internal.find_erasable(v_erasure);
-    v_open := pay_internal.open_of_person(v_environment_id, p_customer_id, v_person, v_found.ids);
+    v_open := pay_internal.open_of_person(v_environment_id, p_customer_id, v_person, v_found.ids,
+      (v_request ->> 'at')::timestamptz);
     -- As pay_internal.check_instruments, so that no save of the customer comes between.
     if p_customer_id is not null then
       perform pg_advisory_xact_lock(hashtextextended(

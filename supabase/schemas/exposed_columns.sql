@@ -9,11 +9,11 @@ returns text language sql immutable as $$
     when 'payments' then
       'id object:text status amount=amount_minor amount_minor currency amount_refunded'
       ' amount_refunding amount_captured:bigint amount_disputed amount_received:bigint'
-      ' capability:text method_kind method:jsonb instrument_id:text off_session:boolean'
-      ' customer:jsonb payer:jsonb description:text reference metadata:own next_action:jsonb'
-      ' return_url:text capture:text capture_before:timestamptz settlement:text failure_code:text'
-      ' failure_message:text advice:text return_code:text livemode:boolean sequence created_at'
-      ' updated_at completed_at:timestamptz cancelled_at:timestamptz'
+      ' capability:text method_kind method:jsonb instrument_id:text checkout_id:text'
+      ' off_session:boolean customer:jsonb payer:jsonb description:text reference metadata:own'
+      ' next_action:jsonb return_url:text capture:text capture_before:timestamptz settlement:text'
+      ' failure_code:text failure_message:text advice:text return_code:text livemode:boolean'
+      ' sequence created_at updated_at completed_at:timestamptz cancelled_at:timestamptz'
     when 'instruments' then
       'id object:text status customer:jsonb method_kind method:jsonb usage mandate:jsonb is_kept'
       ' payment_id ended_reason last_used_at livemode:boolean sequence created_at updated_at'

@@ -322,7 +322,7 @@ where case
     when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
-        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
+        '^\{("id" ?: ?"(whe|whd|key|env|flt|ins|chk)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
@@ -396,6 +396,29 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
   );
 comment on view pay.invariant_dispute_bodies is
   'R5: the body of a dispute agrees with its row and its event';
+
+create or replace view pay.invariant_checkouts with (security_invoker = true) as
+select t.environment_id, t.id as subject_id,
+  t.payments_count || ' payments of ' || coalesce(p.successful, 0) || ' successful ones' as detail
+from pay.checkouts t
+left join (
+  select environment_id, checkout_id, count(*) filter (where is_counted) as successful
+  from pay.payments where checkout_id is not null group by environment_id, checkout_id
+) p on p.environment_id = t.environment_id and p.checkout_id = t.id
+left join pay_internal.sandbox_times clock on clock.environment_id = t.environment_id
+where t.payments_count < coalesce(p.successful, 0)
+  -- Retention may have deleted payments of an older link.
+  or t.payments_count > coalesce(p.successful, 0)
+    and t.created_at > coalesce(clock.now, now()) - interval '29 days'
+union all
+select p.environment_id, p.id, p.status || ', and is_counted is ' || p.is_counted
+from pay.payments p
+where case
+  when p.checkout_id is null or p.status in ('pending', 'requires_action') then p.is_counted
+  when p.status in ('processing', 'declined', 'failed', 'cancelled') then false
+  else not p.is_counted end;
+comment on view pay.invariant_checkouts is
+  'R5: a checkout counts the payments that were successful, each once';
 
 create or replace view pay.invariant_instruments with (security_invoker = true) as
 select p.environment_id, p.id as subject_id, 'a payment of 0 with movements or refunds' as detail

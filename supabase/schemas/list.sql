@@ -30,6 +30,7 @@ returns text language sql immutable as $$
         when p_filters ? 'reference' then 'reference'
         when p_filters ? 'customer_id' then 'customer_id'
         when p_filters ? 'instrument_id' then 'instrument_id'
+        when p_filters ? 'checkout_id' then 'checkout_id'
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
@@ -38,6 +39,10 @@ returns text language sql immutable as $$
         when p_filters ? 'status' then 'status'
       end
       when 'instruments' then case when p_filters ? 'customer_id' then 'customer_id' end
+      when 'checkouts' then case
+        when p_filters ? 'reference' then 'reference'
+        when p_filters ? 'customer_id' then 'customer_id'
+      end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
       when 'webhook_deliveries' then case
         when p_filters ? 'subject_id' then 'subject_id'
@@ -88,6 +93,8 @@ returns text language sql immutable as $$
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
     when p_kind = 'instruments' and p_name = 'status' then $condition$
       (pay_internal.instrument_at(t, $6)).status = $2 ->> 'status' $condition$
+    when p_kind = 'checkouts' and p_name = 'status' then $condition$
+      pay_internal.checkout_status(t, $6) = $2 ->> 'status' $condition$
     when p_kind = 'events' and p_name = 'instrument_id' then $condition$
       (t.subject_id = $2 ->> 'instrument_id' or exists (
         select from pay.payments p
@@ -118,7 +125,7 @@ returns text language sql immutable as $$
   || ' and t.id < $3 and t.id >= $4'
   -- The predicates of the partial indexes.
   || case
-    when p_column in ('reference', 'customer_id', 'instrument_id')
+    when p_column in ('reference', 'customer_id', 'instrument_id', 'checkout_id')
       then format(' and t.%I is not null', p_column)
     when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
     else ''
@@ -261,6 +268,7 @@ begin
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
       when 'events' then 'pay_internal.event_body(t)'
+      when 'checkouts' then 'pay_internal.checkout_body(t, $6)'
       when 'instruments' then
         'pay_internal.instrument_body(pay_internal.instrument_at(t, $6))'
       else 't.body'

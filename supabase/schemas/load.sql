@@ -3,9 +3,9 @@
 -- Outcomes: those of admission.sql; ok | not_found.
 
 -- A resource of an open environment as JSON text; null if it does not exist. detail is null except
--- for three kinds. Of a webhook endpoint it is its revision, the values that its secrets are
--- derived from, the public id of its environment, and its account. Of a dispute it is the
--- provider's id, and of an instrument pay_internal.instrument_detail.
+-- for four kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
+-- from, the public id of its environment, and its account. Of a dispute it is the provider's id, and
+-- of an instrument pay_internal.instrument_detail, of a checkout pay_internal.checkout_detail.
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
 -- idempotency keys and own_api_key depend on the API key.
 create or replace function pay_internal.read_resource(
@@ -33,6 +33,10 @@ begin
       select pay_internal.instrument_body(pay_internal.instrument_at(t, p_at)),
         pay_internal.instrument_detail(t)
       into body, detail from pay.instruments t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'checkouts' then
+      select pay_internal.checkout_body(t, p_at), pay_internal.checkout_detail(t)
+      into body, detail from pay.checkouts t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t

@@ -12,18 +12,18 @@ create or replace function pay_internal.write_payments(
 begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
-      amount_disputed, currency, method_kind, reference, customer_id, instrument_id, sequence,
-      created_at, updated_at, body)
+      amount_disputed, currency, method_kind, reference, customer_id, instrument_id, checkout_id,
+      sequence, created_at, updated_at, body)
   select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.sequence, p.created_at,
-    p.updated_at, p.body
+    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.checkout_id, p.sequence,
+    p.created_at, p.updated_at, p.body
   from jsonb_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, customer_id text, instrument_id text, sequence integer,
-    created_at timestamptz, updated_at timestamptz, body text
+    method_kind text, reference text, customer_id text, instrument_id text, checkout_id text,
+    sequence integer, created_at timestamptz, updated_at timestamptz, body text
   )
   join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);

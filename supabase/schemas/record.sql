@@ -11,11 +11,11 @@
 -- booked another amount for a provider event than the record expects (was_booked_minor).
 --
 -- Concurrency: the order of locks of commit.sql, with two more kinds: the sandbox's own lock,
--- payments by id, transfers by id, operations by id, provider events by account and reference,
--- instruments, idempotency keys by key, the stripes of totals. Each kind is locked in a statement
--- of its own and read in a later one. So of two transactions that record the same provider event or
--- the same operation, the second one sees the result of the first, and one provider event has one
--- effect.
+-- payments by id, transfers by id, checkouts by id, operations by id, provider events by account and
+-- reference, instruments, idempotency keys by key, the stripes of totals. Each kind is locked in a
+-- statement of its own and read in a later one. So of two transactions that record the same provider
+-- event or the same operation, the second one sees the result of the first, and one provider event
+-- has one effect.
 
 -- Opens the environments of the records. A record of a sandbox that was reset is known, and one of
 -- an environment that has moved to another cell.
@@ -69,6 +69,9 @@ begin
   if v_document.expects is not null then
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
+  end if;
+  if v_document.checkouts is not null then
+    v_found := pay_internal.lock_checkouts(v_document.checkouts, v_found);
   end if;
   v_found := pay_internal.lock_operations(v_records, v_found);
   v_found := pay_internal.lock_provider_events(v_records, v_found);

@@ -3,7 +3,8 @@
 --
 -- 7 days:   the log of attempts (pay_internal.purge_attempt_log).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
--- 30 days:  events and deliveries of every environment, all data of sandboxes (contract §5). A
+-- 30 days:  events and deliveries of every environment, checkouts after their end, all data of
+--           sandboxes (contract §5). A
 --           sandbox whose clock is ahead keeps the collections that a bank can return, with
 --           their refunds. A payment or transfer stays as long as it has events, which show its
 --           text (pay_internal.text_at). In a
@@ -39,7 +40,7 @@ begin
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'instruments',
-    'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
+    'checkouts', 'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines', 'erasures', 'search_words', 'search_cursors'
   ] loop
     -- Deletes by ctid, which needs no index.
@@ -197,6 +198,7 @@ begin
       + case when v_environment.livemode
         then pay_internal.purge_bank_details(p_environment_id, p_at, p_batch)
         else pay_internal.purge_instruments(p_environment_id, p_at, p_batch) end
+      + pay_internal.purge_checkouts(p_environment_id, v_at, p_batch)
       + pay_internal.end_idle_instruments(p_environment_id, v_at, p_batch)
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;

@@ -24,7 +24,8 @@ declare
   v_counts text[];
 begin
   foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
-    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints', 'instruments']
+    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints', 'instruments',
+    'checkouts']
   loop
     if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
       perform pg_sleep_for(v_rest);

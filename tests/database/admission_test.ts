@@ -84,6 +84,8 @@ const CALLS: Record<string, EntryCall> = {
       "times":1}', 100)`,
     "pay.delete_fault($1, 'flt_1')",
     "pay.end_instrument($1, 'ins_1', null)",
+    `pay.create_checkout($1, '{"id":"chk_1"}')`,
+    "pay.cancel_checkout($1, 'chk_1', 1, true)",
     "pay.erase_customer($1, 'u1', null)",
     `pay.delete_bank_details($1, 'pay_${"0".repeat(26)}')`,
     "pay.redeliver($1, 'whd_1', '{}')",

@@ -17,6 +17,7 @@ import { MAX_AMOUNT_MINOR } from "../../shared/schema/limits.ts";
 import type { PaymentStatus } from "../../shared/schema/payment.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { MAX_PENDING_DELIVERIES } from "../../shared/store/outcome.ts";
+import { MOST_OPEN_CHECKOUTS } from "../../shared/store/checkout_store.ts";
 import { insertRow, sampleRow, startTenants, type Tenants } from "../support/service/tenants.ts";
 
 const ELSEWHERE = "env_00000000000000000000000000";
@@ -176,6 +177,14 @@ const VIOLATIONS: Violation[] = [
   }],
   ["instruments_mandate", { id: "ins_2", mandate_id: "m-1" }],
   ["instruments_sequence_positive", { sequence: 0 }],
+  ["checkouts_token_hash_length", { token_hash: "\\x00" }],
+  ["checkouts_status_known", { status: "expired" }],
+  ["checkouts_of_one_end", { status: "completed" }],
+  ["checkouts_of_one_end", { max_payments: 2 }],
+  ["checkouts_of_one_end", { expires_at: null }],
+  ["checkouts_counts_agree", { payments_count: 1, payment_id: "p1" }],
+  ["checkouts_counts_agree", { attempts: 1 }],
+  ["checkouts_counts_agree", { attempts: 1, attempt_id: "p1", declines: 1 }],
   ["refunds_amount_minor_positive", { amount_minor: 0 }],
   ["refunds_status_known", { status: "sent" }],
   ["disputes_pkey", { status: "won" }],
@@ -299,6 +308,7 @@ const NUMBERS: readonly (readonly [service: number, database: string])[] = [
   [MAX_SANDBOXES, "pay_internal.max_sandboxes()"],
   [MAX_KEPT_SANDBOXES, "pay_internal.max_stored_sandboxes()"],
   [MAX_SANDBOX_ENDPOINTS, "pay_internal.max_sandbox_endpoints()"],
+  [MOST_OPEN_CHECKOUTS, "pay_internal.most_open_checkouts()"],
   [MAX_PENDING_DELIVERIES, "pay_internal.max_pending_deliveries()"],
   [MAX_ADVANCE_DAYS * 86_400, seconds("pay_internal.longest_advance()")],
   [CLOCK_CEILING_MS / 1000, seconds("pay_internal.clock_ceiling()")],

@@ -113,6 +113,12 @@ const BREAKS: Breaks[] = [
     `update pay.ledger_movements set subject_id = ${NOTHING} where transaction_id = (${CAPTURE})`,
   ],
   [
+    "checkouts",
+    "update pay.checkouts set payments_count = payments_count + 1, attempts = attempts + 1",
+    "update pay.payments set is_counted = false where is_counted",
+    "update pay.payments set is_counted = true where checkout_id is null",
+  ],
+  [
     "instruments",
     "update pay.instruments set status = 'active' where status = 'failed'",
     "update pay.instruments set status = 'failed' where status = 'active'",
@@ -398,7 +404,7 @@ Deno.test("the invariants of the books", async (t) => {
       const paid = await sql<{ id: string; status: string }[]>`
         select id, status from pay.payments
         where environment_id = ${environment_id} and status in ('completed', 'requires_action')
-          and instrument_id is null`;
+          and instrument_id is null and checkout_id is null`;
       assert.deepEqual(paid.map(({ status }) => status).sort(), ["completed", "requires_action"]);
       for (const { id, status } of paid) {
         const move = status === "completed" ? "refund" : "cancel";
@@ -460,6 +466,18 @@ async function work(service: TestService, key = service.key.text): Promise<void>
     key,
     idempotency_key: "kept-end",
   });
+  const { body: { id: checkout } } = await service.call("POST", "/api-v1-payments/v1/checkouts", {
+    key,
+    body: { amount: 1000, currency: "EUR" },
+    idempotency_key: "kept-checkout",
+  });
+  for (const [i, card] of [declined, APPROVED_CARD].entries()) {
+    await service.call("POST", `/api-v1-sandbox/checkouts/${checkout}/pay`, {
+      key,
+      body: { card },
+      idempotency_key: `kept-attempt-${i}`,
+    });
+  }
   for (const outcome of ["success", "declined", "pending", "refunded", "chargeback"]) {
     await service.make({ outcome }, { key, idempotency_key: `made-${outcome}` });
   }

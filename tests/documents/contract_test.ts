@@ -23,6 +23,7 @@ import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_functi
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import * as limits from "../../shared/schema/limits.ts";
+import { ListCheckoutsQuery } from "../../shared/schema/checkout.ts";
 import {
   ListDisputesQuery,
   ListInstrumentsQuery,
@@ -142,6 +143,7 @@ const QUERIES: Record<string, { shape: Record<string, unknown> }> = {
   refunds: ListRefundsQuery,
   disputes: ListDisputesQuery,
   instruments: ListInstrumentsQuery,
+  checkouts: ListCheckoutsQuery,
   transfers: ListTransfersQuery,
   "ledger entries": ListLedgerEntriesQuery,
   events: ListEventsQuery,

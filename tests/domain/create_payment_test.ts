@@ -179,7 +179,7 @@ for (
 }
 
 const MEMBERS = "id object status amount amount_minor currency amount_refunded amount_refunding " +
-  "amount_captured amount_disputed amount_received capability method_kind method instrument_id " +
+  "amount_captured amount_disputed amount_received capability method_kind method instrument_id checkout_id " +
   "off_session customer payer description reference metadata next_action return_url capture " +
   "capture_before settlement " +
   "failure_code failure_message advice return_code livemode sequence created_at updated_at " +

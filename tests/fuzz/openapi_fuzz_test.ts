@@ -188,6 +188,7 @@ function knownTexts(pool: Pool): Known {
     payment_id: idOf("pay"),
     instrument: idOf("ins"),
     instrument_id: idOf("ins"),
+    checkout_id: idOf("chk"),
     event_id: idOf("evt"),
     transfer_id: idOf("tr"),
     transaction_id: idOf("txn"),
@@ -210,6 +211,7 @@ function idFor(path: string, pool: Pool): fc.Arbitrary<string> {
 const ID_KINDS: [part: string, kind: string][] = [
   ["/refunds/{id}", "re"],
   ["/instruments/{id}", "ins"],
+  ["/checkouts/{id}", "chk"],
   ["/transfers/{id}", "tr"],
   ["/webhook_endpoints/{id}", "whe"],
   ["/webhook_deliveries/{id}", "whd"],

@@ -84,6 +84,7 @@ const NOTHING = {
   idempotency_keys: 0,
   webhook_endpoints: 0,
   instruments: 0,
+  checkouts: 0,
 };
 /** The resulting rows by the lifecycle table: success, declined, pending, refunded, chargeback. */
 const FILLED = {

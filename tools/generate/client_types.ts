@@ -17,6 +17,7 @@ import * as clock from "../../shared/schema/clock.ts";
 import * as dispute from "../../shared/schema/dispute.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
 import * as fault from "../../shared/schema/fault.ts";
+import * as checkout from "../../shared/schema/checkout.ts";
 import * as instrument from "../../shared/schema/instrument.ts";
 import * as inbox from "../../shared/schema/inbox.ts";
 import * as ledger from "../../shared/schema/ledger.ts";
@@ -106,6 +107,8 @@ const ENUMS: Readonly<Record<string, z.ZodEnum>> = {
   DisputeStatus: dispute.DisputeStatus,
   DisputeReason: dispute.DisputeReason,
   TransferStatus: transfer.TransferStatus,
+  CheckoutStatus: checkout.CheckoutStatus,
+  CheckoutMethod: checkout.CheckoutMethod,
   InstrumentStatus: instrument.InstrumentStatus,
   InstrumentEndReason: instrument.InstrumentEndReason,
   LedgerAccount: ledger.LedgerAccount,
@@ -188,6 +191,14 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   }],
   ["TransferDestination", transfer.TransferDestination],
   ["Transfer", transfer.Transfer],
+  ["CheckoutPrice", checkout.Price],
+  ["CheckoutFields", checkout.CreateCheckoutBody, {
+    doc: "Fields of a new checkout",
+    without: AMOUNTS,
+  }],
+  ["Checkout", checkout.Checkout],
+  ["PayCheckoutInput", checkout.PayCheckoutBody],
+  ["PaidCheckout", checkout.PaidCheckout],
   ["InstrumentMethod", instrument.InstrumentMethod],
   ["Instrument", instrument.Instrument],
   ["LedgerEntry", ledger.LedgerEntry],
@@ -262,6 +273,7 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["PaymentTotal", list.PaymentTotal],
   ["ListRefundsParams", list.ListRefundsQuery, listAt("/v1/refunds")],
   ["ListDisputesParams", list.ListDisputesQuery, listAt("/v1/disputes")],
+  ["ListCheckoutsParams", checkout.ListCheckoutsQuery, listAt("/v1/checkouts")],
   ["ListInstrumentsParams", list.ListInstrumentsQuery, listAt("/v1/instruments")],
   ["ListTransfersParams", list.ListTransfersQuery, listAt("/v1/transfers")],
   ["ListLedgerEntriesParams", list.ListLedgerEntriesQuery, listAt("/v1/ledger_entries")],
@@ -302,6 +314,10 @@ const ALIASES: Readonly<Record<string, readonly [doc: string, type: string]>> = 
   CreatePaymentInput: [
     "`POST /v1/payments`. Amounts are integers in minor units: 1999 is 19.99 EUR",
     "PaymentFields & AmountInput",
+  ],
+  CreateCheckoutInput: [
+    "`POST /v1/checkouts`. Amounts are integers in minor units: 1999 is 19.99 EUR",
+    "CheckoutFields & AmountInput",
   ],
   CreateTransferInput: [
     "`POST /v1/transfers`. Amounts are integers in minor units: 1050 is 10.50 EUR",

@@ -69,6 +69,7 @@ export type Database = {
           "failure_code": string | null;
           "failure_message": string | null;
           "id": string | null;
+          "checkout_id": string | null;
           "instrument_id": string | null;
           "livemode": boolean | null;
           "metadata": Json | null;

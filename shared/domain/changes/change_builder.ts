@@ -14,6 +14,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
+  AttemptRow,
   Change,
   InstrumentRow,
   MovementKind,
@@ -27,7 +28,7 @@ import type { NewOperationRow } from "../../store/operation_row.ts";
 import { methodOf } from "../rails.ts";
 import { type EventContext, eventRow } from "./event.ts";
 import { ResourceText } from "./resource_text.ts";
-import { maskedMethod, statusOfSaved } from "./saved_instrument.ts";
+import { isPaidCheckout, maskedMethod, statusOfSaved } from "./saved_instrument.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
@@ -40,6 +41,14 @@ export type ResourceChange = PaymentChange | TransferChange;
 type InstrumentAct = DistributiveOmit<InstrumentRow, "at" | "request_id" | "idempotency_key">;
 type DistributiveOmit<Row, Name extends PropertyKey> = Row extends unknown ? Omit<Row, Name>
   : never;
+
+/** A new payment as the attempt of a checkout. */
+interface Attempt {
+  /** The revision of the checkout on which it is based. */
+  revision: number;
+  /** Makes the response of a sandbox in place of the usual one. */
+  respond(payment: Payment, is_paid: boolean): StoredResponse;
+}
 
 /** Ids after that of a transaction for the entries of a leg (`pay_internal.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
@@ -77,6 +86,7 @@ export class ChangeBuilder<T extends Subject> {
   /** The status that the payment as loaded gives to the instrument that it saves. */
   readonly #saved_as: InstrumentStatus | null;
   #provider: InstrumentProvider | null = null;
+  #attempt: Attempt | null = null;
   readonly #expects: Change["expects"];
   readonly #at: string;
   readonly #text: ResourceText;
@@ -222,6 +232,25 @@ export class ChangeBuilder<T extends Subject> {
     }
   }
 
+  /** Makes the new payment an attempt of its checkout. */
+  beginAttempt(attempt: Attempt): void {
+    this.#attempt = attempt;
+  }
+
+  /** Returns what the change means to the checkout of the payment; null: nothing. */
+  #checkoutRow(payment: Payment): AttemptRow | null {
+    const { id: payment_id, checkout_id, status } = payment;
+    const is_paid = this.#events.some(({ type }) => isPaidCheckout(payment, type));
+    const is_declined = status === "declined";
+    if (checkout_id === null || !(this.#attempt || is_paid || is_declined)) return null;
+    return {
+      ...{ id: checkout_id, at: this.#at, payment_id },
+      ...(this.#attempt && { is_attempt: true, revision: this.#attempt.revision }),
+      ...(is_paid && { is_paid }),
+      ...(is_declined && { is_declined }),
+    };
+  }
+
   /** Sets the references of the card that the payment saves at its provider. */
   keepReferences(provider: InstrumentProvider): void {
     this.#provider = provider;
@@ -273,8 +302,11 @@ export class ChangeBuilder<T extends Subject> {
     const subject = this.#subject;
     const changed = this.#events.length > 0 ? subject.object : null;
     if (changed === "payment") this.#settleInstrument(subject as Payment);
+    const checkout = changed === "payment" ? this.#checkoutRow(subject as Payment) : null;
     return {
-      response,
+      response: this.#attempt && !this.context.livemode
+        ? this.#attempt.respond(subject as Payment, checkout?.is_paid ?? false)
+        : response,
       expects: this.#expects,
       payment: changed === "payment"
         ? paymentRow(subject as Payment, this.body, this.#expects === null)
@@ -283,6 +315,7 @@ export class ChangeBuilder<T extends Subject> {
       refunds: this.#refunds,
       disputes: this.#disputes,
       ...(this.#instruments.length > 0 && { instruments: this.#instruments }),
+      ...(checkout && { checkouts: [checkout] }),
       ledger: this.#ledger,
       events: this.#events,
       operations: this.#operations,
@@ -356,6 +389,7 @@ function paymentRow(payment: Payment, body: string, is_new: boolean): PaymentRow
     reference: payment.reference,
     ...(payment.customer?.id !== undefined && { customer_id: payment.customer.id }),
     ...(payment.instrument_id !== null && { instrument_id: payment.instrument_id }),
+    ...(payment.checkout_id !== null && { checkout_id: payment.checkout_id }),
     sequence: payment.sequence,
     created_at: payment.created_at,
     updated_at: payment.updated_at,

@@ -58,8 +58,9 @@ export class ChangeWriter {
       }
       const reply = replyOf(committed, change);
       // A new resource is decided again only if its declared fault is used up, or if another one of
-      // the same statement uses its mandate, or its instrument has changed.
-      return reply || change.fault_id !== undefined || change.instruments ? reply : unavailable();
+      // the same statement uses its mandate, or its instrument or checkout has changed.
+      const can_change = change.fault_id !== undefined || change.instruments || change.checkouts;
+      return reply || can_change ? reply : unavailable();
     });
   }
 
@@ -114,10 +115,13 @@ export class ChangeWriter {
   }
 }
 
-/** Reports whether an instrument has ended or failed. One that is pending can become active. */
-function isFinalRefusal(error: unknown): error is ApiError {
+/**
+ * Reports whether an instrument has ended or failed, or a checkout takes no attempt. An instrument
+ * that is pending can become active, and an attempt that is under way can fail.
+ */
+export function isFinalRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code === "invalid_state" &&
-    error.details["current_status"] !== "pending";
+    !["pending", "processing"].includes(error.details["current_status"] as string);
 }
 
 /** Returns the reply of a commit, or null if the change must be decided again. */

@@ -1,5 +1,5 @@
 /**
- * Changes an existing payment, transfer or webhook endpoint in three steps: load, decide, commit.
+ * Changes an existing payment, transfer, checkout or webhook endpoint in three steps: load, decide, commit.
  * If another isolate changes the resource between the load and the commit, all three run again
  * (architecture §2).
  */
@@ -9,7 +9,7 @@ import type { Access } from "../../store/outcome.ts";
 import type { Loaded, Store } from "../../store/store.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
-type ChangedKind = "payments" | "transfers" | "webhook_endpoints";
+type ChangedKind = "payments" | "transfers" | "checkouts" | "webhook_endpoints";
 
 /**
  * Decides on a loaded resource and commits the change with `access`. Returns null if the resource

@@ -1,5 +1,9 @@
-/** The status and the masked method that a payment gives to the instrument that it saves. Pure. */
+/**
+ * The status and the masked method that a payment gives to the instrument that it saves, and what it
+ * means to its checkout. Pure.
+ */
 
+import type { EventType } from "../../schema/event_type.ts";
 import type { InstrumentStatus } from "../../schema/instrument.ts";
 import type { Payment } from "../../schema/payment.ts";
 import { RAILS } from "../rails.ts";
@@ -28,6 +32,14 @@ export function statusOfSaved(
     default:
       return status satisfies never;
   }
+}
+
+/** Reports whether an event of a payment is that of a successful attempt of a checkout. */
+export function isPaidCheckout({ method }: Pick<Payment, "method">, type: EventType): boolean {
+  if (type === "payment.authorized" || type === "payment.completed") return true;
+  // A collection, and no transfer of the payer.
+  return type === "payment.processing" && method !== null && "mandate" in method &&
+    method.mandate !== null;
 }
 
 /** Returns the masked instrument of a payment as JSON text; null: it is not known yet. */

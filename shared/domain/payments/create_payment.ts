@@ -29,19 +29,21 @@ import {
  * Begins a payment: checks the body. Throws `ApiError`.
  * @param decline_is_error true: a decline returns 402. False: 201, as the sandbox function does
  * @param used the saved instrument that the body names
+ * @param checkout_id the checkout whose attempt it is
  */
 export function paymentOf(
   body: CreatePaymentBody,
   decline_is_error: boolean,
   context: RequestContext,
   used: StoredInstrument | null = null,
+  checkout_id: string | null = null,
 ): Begun {
   checkMode(body, context.livemode);
   const id = context.newId("pay_");
   const instrument = used === null
     ? newInstrument(body, id, context)
     : useInstrument(body, used, context);
-  checkSave(body, instrument);
+  checkSave(body, instrument, checkout_id !== null);
   checkCapture(body, instrument);
   checkAmount(instrument.kind, body);
   if (body.iban && body.mandate) checkAddress(body.iban, "iban.", context.livemode);
@@ -59,6 +61,7 @@ export function paymentOf(
   const change = new ChangeBuilder({
     ...payment,
     instrument_id: used?.shown.id ?? saves,
+    checkout_id,
     ...(used && personOf(used, payment.customer)),
   }, context);
   recordInstrument(change, body, used, behaviour);
@@ -179,6 +182,7 @@ function newPayment(
     method_kind: instrument.kind,
     method: instrument.method,
     instrument_id: null,
+    checkout_id: null,
     off_session: body.off_session ?? false,
     customer: person,
     payer: person,

@@ -126,8 +126,13 @@ export function unknownInstrument(): ApiError {
 /**
  * Throws `invalid_parameter` for members of a create that do not go together with `save`, with an
  * amount of 0, or with `off_session`. `instrument`: of the body, or the used one.
+ * @param has_page true: the payer is on the page of a checkout
  */
-export function checkSave(body: CreatePaymentBody, { kind, method, token }: ReadInstrument): void {
+export function checkSave(
+  body: CreatePaymentBody,
+  { kind, method, token }: ReadInstrument,
+  has_page = false,
+): void {
   const { save, capture, outcome, return_url, off_session } = body;
   if (off_session && body.instrument === undefined) {
     throw invalidParameter(
@@ -174,7 +179,7 @@ export function checkSave(body: CreatePaymentBody, { kind, method, token }: Read
     const param = body.amount === undefined ? "amount_minor" : "amount";
     throw invalidParameter(param, 'There is nothing to capture: leave "capture" out');
   }
-  if (needs_token && return_url === undefined) {
+  if (needs_token && return_url === undefined && !has_page) {
     throw invalidParameter(
       "return_url",
       'A card is saved with the payer present: send the "return_url" to which the payer comes back',

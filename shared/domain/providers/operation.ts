@@ -5,7 +5,12 @@ import type { NewOperationRow, OperationRow, ProviderOp } from "../../store/oper
 import type { ProviderEvent, ProviderEventState } from "../../store/provider_rows.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Dispute } from "../../schema/dispute.ts";
-import type { InstrumentUsage, Outcome, Payment } from "../../schema/payment.ts";
+import type {
+  AuthenticationResult,
+  InstrumentUsage,
+  Outcome,
+  Payment,
+} from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
@@ -32,6 +37,8 @@ export interface TestValues {
   is_manual: boolean;
   /** How a payment uses a saved instrument. Null or absent: it uses none. */
   usage?: InstrumentUsage | null;
+  /** The result of 3-D Secure within the request. Absent: the payer decides later. */
+  authentication?: AuthenticationResult;
 }
 
 /** An operation that a request begins, with the change that the request makes by itself. */

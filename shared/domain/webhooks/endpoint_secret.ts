@@ -39,7 +39,7 @@ interface Now {
 
 type SecretEnds = Pick<SecretSource, "expires_at" | "ends_at">;
 
-type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
+export type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
 
 /** Makes the first secret of an endpoint. */
 export function firstSecret(origin: SecretOrigin): SecretSource {
@@ -82,8 +82,17 @@ function isActive({ expires_at, ends_at }: SecretEnds, { at_ms, real_ms }: Now):
 }
 
 function newSecret(version: number, { random, run_number }: SecretOrigin): SecretSource {
-  const salt = randomHex(run_number !== null ? SEEDED_SALT_BYTES : SALT_BYTES, random);
-  return { version, salt, expires_at: null };
+  return { version, salt: newSalt({ random, run_number }), expires_at: null };
+}
+
+/** Makes the salt of a secret. */
+export function newSalt({ random, run_number }: SecretOrigin): string {
+  return randomHex(run_number !== null ? SEEDED_SALT_BYTES : SALT_BYTES, random);
+}
+
+/** Returns the master secret of a salt. */
+export function masterSecretOf(salt: string, master_secret: string): string {
+  return salt.length === 2 * SEEDED_SALT_BYTES ? NO_MASTER_SECRET : master_secret;
 }
 
 function textOf(
@@ -92,7 +101,7 @@ function textOf(
   master_secret: string,
 ): string {
   return deriveEndpointSecret({
-    master_secret: salt.length === 2 * SEEDED_SALT_BYTES ? NO_MASTER_SECRET : master_secret,
+    master_secret: masterSecretOf(salt, master_secret),
     endpoint_id,
     version,
     salt,

@@ -245,6 +245,29 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
     of: "open_dispute",
     body: { text: "winning_evidence" },
   }),
+  request("createCheckout", "order", "A price in euros and in a stablecoin", {
+    body: {
+      ...{ amount: 1999, currency: "EUR", reference: "order-1003" },
+      ...{ other_prices: [{ amount_minor: 21_000_000, currency: "USDC" }] },
+      return_url: "https://shop.example/orders/1003",
+    },
+    save: "checkout",
+  }),
+  request("createCheckout", "link", "A link that any number of payers can pay", {
+    body: { amount: 500, currency: "EUR", description: "Donation", max_payments: null },
+    save: "link",
+  }),
+  request("payCheckout", "declined", "A decline leaves the checkout open", {
+    of: "checkout",
+    body: { card: { token: "pm_card_chargeDeclined" } },
+  }),
+  request("payCheckout", "paid", "3-D Secure that succeeds", {
+    of: "checkout",
+    body: { card: { token: "pm_card_authenticationRequired" }, authenticate: "success" },
+  }),
+  request("getCheckout", "checkout", "A checkout", { of: "checkout" }),
+  request("listCheckouts", "page", "A page of one", { query: one }),
+  request("cancelCheckout", "cancelled", "Cancel a link", { of: "link" }),
   request("advancePayment", "received", "A part of a stablecoin has arrived", {
     of: "deposit",
     body: { to: "processing", amount_received: 2000000 },

@@ -17,10 +17,11 @@ const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0")
 
 /** The customer of every fifth payment. */
 const CUSTOMER = "ada@example.com";
-/** The endpoint, the payment and the instrument with the most rows, and an event of the payment. */
+/** The endpoint, the payment, the instrument and the checkout with the most rows, and an event of the payment. */
 const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
 const INSTRUMENT = idOf("ins_", 1);
+const CHECKOUT = idOf("chk_", 1);
 const HOT_EVENT = idOf("evt_", 20);
 /** The payment HOT has a quarter of the rows. Each other payment has one row in a thousand. */
 const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
@@ -45,10 +46,11 @@ export async function fillLists(
     "payments",
     "pay_",
     `status, amount_minor, amount_refunded, currency, method_kind, reference, customer_id,
-     instrument_id, sequence, updated_at, body`,
+     instrument_id, checkout_id, sequence, updated_at, body`,
     `case when n % 3 = 0 then 'declined' else 'completed' end, 1, 0, ${currency}, 'card',
      case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end,
-     case when n % 7 = 0 then '${INSTRUMENT}' end, 1, now(),
+     case when n % 7 = 0 then '${INSTRUMENT}' end, case when n % 7 = 0 then '${CHECKOUT}' end, 1,
+     now(),
      case when n % 5 = 0 then '{"id":"' || n || '","customer":{"email":"${CUSTOMER}"}}'
        else '{"id":"' || n || '","customer":null}' end`,
   );
@@ -59,6 +61,14 @@ export async function fillLists(
      updated_at`,
     `case when n % 3 = 0 then 'failed' else 'active' end, case when n % 7 = 0 then 'u' || n % 5 end,
      'card', 'off_session', true, 'pay_' || ${suffix("n")}, now(), 1, now()`,
+  );
+  await insert(
+    "checkouts",
+    "chk_",
+    "salt, token_hash, status, reference, customer_id, expires_at, updated_at, body",
+    `'', decode(repeat('00', 32), 'hex'), case when n % 3 = 0 then 'cancelled' else 'open' end,
+     case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end, now(), now(),
+     '{"a":1}'`,
   );
   await insert(
     "refunds",
@@ -117,6 +127,11 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     status: [undefined, "active", "failed", "pending"],
     method_kind: [undefined, "card", "sepa"],
   },
+  checkouts: {
+    reference: [undefined, "often", "never"],
+    customer_id: [undefined, "u0", "nobody"],
+    status: [undefined, "open", "completed"],
+  },
   refunds: { payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)] },
   disputes: {
     payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
@@ -157,6 +172,7 @@ const BY_CUSTOMER: readonly FilteredList[] = [
   { customer_id: "u0" },
   { customer_id: "nobody" },
   { instrument_id: INSTRUMENT },
+  { checkout_id: CHECKOUT },
 ].flatMap((who) =>
   [
     {},

@@ -158,6 +158,7 @@ export function paymentWith(members: Partial<Payment>): Payment {
     method_kind: "card",
     method: null,
     instrument_id: null,
+    checkout_id: null,
     off_session: false,
     customer: null,
     payer: null,

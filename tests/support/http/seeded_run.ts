@@ -55,6 +55,7 @@ const INSTRUMENTS = [
 const LISTS = [
   "payments",
   "instruments",
+  "checkouts",
   "refunds",
   "transfers",
   "disputes",

@@ -73,6 +73,11 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     ...{ status: "active", method_kind: "sepa", usage: "off_session", is_kept: true },
     ...{ mandate_id: "M-1", signed_at: "2026-01-01" },
   },
+  checkouts: {
+    ...{ status: "open", max_payments: 1, token_hash: "\\x" + "00".repeat(32), body: "{}" },
+    ...{ payments_count: 0, payment_id: null, attempts: 0, attempt_id: null, declines: 0 },
+    declines_since: null,
+  },
   attempt_log: { url: "https://example.com/" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   invariant_breaches: { invariant: "invariant_refunds" },

@@ -23,6 +23,7 @@ const GROUPS: Record<RouteGroup, string> = {
   "Disputes": "Payments that the payer has charged back. Evidence can bring the money back to you.",
   "Instruments":
     "Cards and SEPA mandates that a payment has saved, and that later payments can use.",
+  "Checkouts": "Prices that a payer can pay by several methods, in one attempt or more.",
   "Customers": "The erasure of personal data.",
   "Transfers": "Money out of the available balance, to a bank account or a wallet.",
   "Ledger":

@@ -1,0 +1,171 @@
+/** Creates, pays and cancels checkouts. Attempts are made as `POST /v1/payments` makes payments. */
+
+import { formatTime } from "../core/clock.ts";
+import { ApiError } from "../core/errors.ts";
+import { isFinalRefusal } from "../domain/changes/change_writer.ts";
+import { DecisionLoop } from "../domain/changes/decision_loop.ts";
+import { renderError } from "../domain/changes/error_body.ts";
+import {
+  type Reply,
+  type ServiceRequest,
+  withoutRateCount,
+} from "../domain/changes/service_request.ts";
+import {
+  abandonedAttempt,
+  afterAttempt,
+  attemptBody,
+  checkAttempt,
+  checkOpen,
+  type StoredCheckout,
+  underWay,
+} from "../domain/checkouts/attempt.ts";
+import type { CheckoutUrls } from "../domain/checkouts/checkout_url.ts";
+import { newCheckout } from "../domain/checkouts/new_checkout.ts";
+import { cancelOf } from "../domain/payments/capture_and_cancel.ts";
+import { paymentOf } from "../domain/payments/create_payment.ts";
+import { readStoredInstrument } from "../domain/payments/instruments.ts";
+import type { Begun } from "../domain/providers/operation.ts";
+import type { Checkout, CreateCheckoutBody, PayCheckoutBody } from "../schema/checkout.ts";
+import type { Payment } from "../schema/payment.ts";
+import type { Loaded } from "../store/store.ts";
+import { loadInstrument } from "./create_payment.ts";
+import type { Dependencies } from "./dependencies.ts";
+
+type Deps = Pick<Dependencies, "store" | "checkout_store" | "operations" | "vault">;
+
+/** Statuses in which an attempt blocks no other one. */
+const UNSUCCESSFUL: readonly unknown[] = ["declined", "failed", "cancelled"];
+
+/**
+ * Creates a checkout. Throws `test_key_required` for a live key. The responses of these functions have
+ * a reference in place of the URL.
+ */
+export function createCheckout(
+  { checkout_store }: Deps,
+  { access, context, idempotency }: ServiceRequest,
+  body: CreateCheckoutBody,
+  { master_secret }: CheckoutUrls,
+): Promise<Reply> {
+  if (context.livemode) {
+    throw new ApiError(
+      "test_key_required",
+      "Checkouts take test keys only so far: use a test key here",
+    );
+  }
+  const { row, checkout } = newCheckout(body, context, master_secret);
+  const response = { status: 201, body: JSON.stringify(checkout) };
+  return checkout_store.create(access, row, response, idempotency);
+}
+
+/** Cancels a checkout, and an attempt that waits for its payer. */
+export function cancelCheckout(deps: Deps, request: ServiceRequest, id: string): Promise<Reply> {
+  const { context, idempotency } = request;
+  return new DecisionLoop(deps.store).run(request, "checkouts", id, async (loaded, access) => {
+    const stored = readCheckout(loaded);
+    const { revision } = stored;
+    try {
+      checkOpen(stored, "cancel");
+    } catch (error) {
+      if (!isFinalRefusal(error)) throw error;
+      const refusal = { status: error.status, body: renderError(error, context) };
+      const refused = { id, revision, is_refused: true };
+      return await deps.checkout_store.cancel(access, refused, refusal, idempotency);
+    }
+    await cancelAbandoned(deps, { ...request, access }, stored, "cancel");
+    const cancelled: Checkout = {
+      ...stored.checkout,
+      status: "cancelled",
+      updated_at: formatTime(context.at_ms),
+    };
+    const response = { status: 200, body: JSON.stringify(cancelled) };
+    const change = { id, revision, is_refused: false };
+    return await deps.checkout_store.cancel(access, change, response, idempotency);
+  });
+}
+
+/** Does what a payer of a sandbox does. Returns the checkout with its new attempt. */
+export async function payCheckout(
+  deps: Deps,
+  request: ServiceRequest,
+  id: string,
+  body: PayCheckoutBody,
+): Promise<Reply> {
+  const { store, operations } = deps;
+  let loaded: Loaded | null = await store.load(
+    request.access,
+    "checkouts",
+    id,
+    request.idempotency,
+  );
+  if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
+  const counted = { ...request, access: withoutRateCount(request.access) };
+  return await operations.create(counted, async () => {
+    const found = loaded ?? await store.load(counted.access, "checkouts", id);
+    loaded = null;
+    if (found.outcome === "replay") throw new Error("a load without a key has no replay");
+    return await beginAttempt(deps, counted, readCheckout(found), body);
+  });
+}
+
+async function beginAttempt(
+  deps: Deps,
+  request: ServiceRequest,
+  stored: StoredCheckout,
+  body: PayCheckoutBody,
+): Promise<Begun> {
+  const { access, context } = request;
+  const { checkout, revision } = stored;
+  checkAttempt(stored, context.at_ms);
+  const used = body.instrument === undefined
+    ? null
+    : await loadInstrument(deps.store, access, body.instrument, null);
+  if (used?.outcome === "replay") throw new Error("a load without a key has no replay");
+  const instrument = used && await readStoredInstrument(used.body, used.detail!, deps.vault);
+  const kind = instrument?.shown.method_kind ?? null;
+  const create = attemptBody(checkout, body, kind, context.at_ms);
+  const begun = paymentOf(create, false, context, instrument, checkout.id);
+  begun.change.beginAttempt({
+    revision,
+    respond: (payment, is_paid) => {
+      const after = afterAttempt(checkout, payment.id, is_paid, context.at_ms);
+      return { status: 200, body: JSON.stringify({ ...after, payment }) };
+    },
+  });
+  await cancelAbandoned(deps, request, stored, "pay");
+  const { authenticate: authentication } = body;
+  return {
+    ...begun,
+    test: begun.test && { ...begun.test, ...(authentication && { authentication }) },
+  };
+}
+
+/** Cancels an attempt that its payer has left. Throws `invalid_state` if it was paid meanwhile. */
+async function cancelAbandoned(
+  { operations }: Deps,
+  request: ServiceRequest,
+  stored: StoredCheckout,
+  action: string,
+): Promise<void> {
+  const id = abandonedAttempt(stored);
+  if (id === null) return;
+  const context = { ...request.context, idempotency_key: null };
+  const unkeyed = { ...request, context, idempotency: null };
+  try {
+    await operations.change<Payment>(
+      unkeyed,
+      "payments",
+      id,
+      (payment) => cancelOf(payment, context),
+    );
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const { code, details } = error;
+    if (code === "invalid_state" && UNSUCCESSFUL.includes(details["current_status"])) return;
+    const is_busy = code === "invalid_state" || code === "idempotency_in_progress";
+    throw is_busy ? underWay(action) : error;
+  }
+}
+
+function readCheckout({ body, detail }: Extract<Loaded, { outcome: "found" }>): StoredCheckout {
+  return { checkout: JSON.parse(body), ...JSON.parse(detail!) };
+}

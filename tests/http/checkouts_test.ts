@@ -1,0 +1,432 @@
+/**
+ * Checkouts in a sandbox (contract §2): what creates them, the attempts that pay them, and their
+ * ends. The cases send the requests of merchants and payers, and read what comes of them.
+ */
+
+import assert from "node:assert/strict";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
+import {
+  advance,
+  advanceClock,
+  assertRefused,
+  assertReplay,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
+
+const CHECKOUTS = "/api-v1-payments/v1/checkouts";
+const PAGE = "https://pay.example.com";
+const HOSTED = { checkout_url: PAGE };
+const HOUR_S = 3_600;
+const DAY_S = 24 * HOUR_S;
+const URL_OF_PAGE = /^https:\/\/pay\.example\.com\/#cht_[0-9a-f]{48}$/;
+const EUR = { amount: 1999, currency: "EUR" };
+const U = { customer: { id: "u1", email: "ada@example.com", name: "Ada" } };
+const USDC = { other_prices: [{ amount_minor: 21_000_000, currency: "USDC" }] };
+const LINK = { max_payments: null };
+const ZERO = { amount: 0, currency: "EUR", save: "off_session", ...U };
+const IBAN = { iban: "DE89 3704 0044 0532 0130 00" };
+
+type Body = Record<string, unknown>;
+const token = (name: string) => ({ card: { token: `pm_card_${name}` } });
+const [VISA, DECLINED, SECURE] = [
+  token("visa"),
+  token("chargeDeclined"),
+  token("authenticationRequired"),
+];
+
+async function open(service: TestService, body: Body = {}) {
+  const { status, body: made, text } = await service.call("POST", CHECKOUTS, {
+    body: { ...EUR, ...body },
+  });
+  assert.equal(status, 201, text);
+  return made;
+}
+
+const read = async (service: TestService, id: string) =>
+  (await service.call("GET", `${CHECKOUTS}/${id}`)).body;
+
+const pay = (service: TestService, id: string, body: Body, idempotency_key?: string) =>
+  service.call("POST", `${SANDBOX}/checkouts/${id}/pay`, {
+    body,
+    ...(idempotency_key !== undefined && { idempotency_key }),
+  });
+
+/** What a case looks at: the checkout, its last payment, and how often it was paid. */
+function shown({ status, body, text }: TestResponse): unknown[] {
+  if (status !== 200) {
+    return [status, body.error.code, ...body.error.param ? [body.error.param] : []];
+  }
+  assert.equal(body.payment.checkout_id, body.id, text);
+  return [body.status, body.payment.status, body.payments_count];
+}
+
+/** A step after the create: a payment, or what happens to the checkout or its last payment. */
+type Step =
+  | Body
+  | "cancel"
+  | `clock ${number}`
+  | `advance ${string}`;
+const CONFLICT = [409, "invalid_state"];
+
+/** [what happens; the checkout; each step with what it shows; the status at last] */
+const CASES: [name: string, body: Body, steps: [Step, unknown[]?][], status: string][] = [
+  ["a decline, and another card", { return_url: "https://shop.example/back" }, [
+    [DECLINED, ["open", "declined", 0]],
+    [VISA, ["completed", "completed", 1]],
+    [VISA, CONFLICT],
+  ], "completed"],
+  ["3-D Secure that succeeds", {}, [
+    [{ ...SECURE, authenticate: "success" }, ["completed", "completed", 1]],
+  ], "completed"],
+  ["3-D Secure that fails", {}, [
+    [{ ...SECURE, authenticate: "failure" }, ["open", "declined", 0]],
+  ], "open"],
+  ["a closed tab of 3-D Secure blocks nobody", {}, [
+    [SECURE, ["open", "requires_action", 0]],
+    [VISA, ["completed", "completed", 1]],
+  ], "completed"],
+  ["a transfer", { methods: ["sepa"] }, [
+    [{ method: "sepa" }, ["open", "pending", 0]],
+    ["advance completed"],
+    [{ method: "sepa" }, CONFLICT],
+  ], "completed"],
+  ["a transfer that arrives after the end", { methods: ["sepa"] }, [
+    [{}, ["open", "pending", 0]],
+    [`clock ${DAY_S}`],
+    [{}, CONFLICT],
+    ["advance completed"],
+  ], "completed"],
+  ["a transfer in between another method", {}, [
+    [{ method: "swift" }, ["open", "pending", 0]],
+    [{ method: "sepa" }, ["open", "pending", 0]],
+  ], "open"],
+  ["a price in a stablecoin", USDC, [
+    [{ currency: "USDC" }, ["open", "pending", 0]],
+    ["advance processing"],
+    [VISA, CONFLICT],
+    ["advance completed"],
+  ], "completed"],
+  ["a collection counts while it is on its way", U, [
+    [{ method: "sepa_debit", ...IBAN }, ["completed", "processing", 1]],
+  ], "completed"],
+  ["a collection that comes back", U, [
+    [IBAN, ["completed", "processing", 1]],
+    ["advance failed"],
+  ], "completed"],
+  ["an authorization", { capture: "manual" }, [
+    [VISA, ["completed", "authorized", 1]],
+    ["advance completed"],
+  ], "completed"],
+  [
+    "a dispute at once",
+    {},
+    [[token("createDispute"), ["completed", "chargeback", 1]]],
+    "completed",
+  ],
+  ["a link of three payers", LINK, [
+    [VISA, ["open", "completed", 1]],
+    [{ method: "sepa" }, ["open", "pending", 1]],
+    [VISA, ["open", "completed", 2]],
+    [VISA, ["open", "completed", 3]],
+    ["cancel"],
+    [VISA, CONFLICT],
+  ], "cancelled"],
+  ["a cancel ends a transfer that waits", { methods: ["sepa"] }, [
+    [{}, ["open", "pending", 0]],
+    ["cancel"],
+    ["advance cancelled"],
+  ], "cancelled"],
+  ["the end of its time", {}, [[`clock ${DAY_S}`], [VISA, CONFLICT]], "expired"],
+  ["a link that expires 30 days after its last payment", { ...LINK, expires_at: null }, [
+    [`clock ${29 * DAY_S}`],
+    [VISA, ["open", "completed", 1]],
+    [`clock ${29 * DAY_S}`],
+    [VISA, ["open", "completed", 2]],
+    [`clock ${30 * DAY_S}`],
+    [VISA, CONFLICT],
+  ], "expired"],
+  ["10 declines within an hour", {}, [
+    ...Array.from({ length: 10 }, (): [Step, unknown[]] => [DECLINED, ["open", "declined", 0]]),
+    [VISA, [429, "rate_limited"]],
+    [`clock ${HOUR_S}`],
+    [VISA, ["completed", "completed", 1]],
+  ], "completed"],
+  ["30 declines of a link within an hour", LINK, [
+    ...Array.from({ length: 30 }, (): [Step, unknown[]] => [DECLINED, ["open", "declined", 0]]),
+    [VISA, [429, "rate_limited"]],
+  ], "open"],
+  ["20 attempts", {}, [
+    ...Array.from(
+      { length: 20 },
+      (): [Step, unknown[]] => [SECURE, ["open", "requires_action", 0]],
+    ),
+    [VISA, CONFLICT],
+  ], "open"],
+  ["an amount of 0 by card", ZERO, [
+    [VISA, [400, "invalid_parameter", "save"]],
+    [{ ...VISA, save: true }, ["completed", "completed", 1]],
+  ], "completed"],
+  ["an amount of 0 by account", ZERO, [
+    [{ ...IBAN, save: true }, ["completed", "completed", 1]],
+  ], "completed"],
+  ["what a payer cannot send", { ...USDC, methods: ["card", "stablecoin"] }, [
+    [{}, ["open", "pending", 0]],
+    [{ ...VISA, ...IBAN }, [400, "invalid_parameter", "iban"]],
+    [IBAN, [400, "invalid_parameter", "iban"]],
+    [{ method: "card" }, [400, "invalid_parameter", "card"]],
+    [{ method: "sepa" }, [400, "invalid_parameter", "method"]],
+    [{ ...VISA, method: "stablecoin" }, [400, "invalid_parameter", "method"]],
+    [{ ...VISA, currency: "USDC" }, [400, "invalid_parameter", "currency"]],
+    [{ ...VISA, currency: "USD" }, [400, "invalid_parameter", "currency"]],
+    [{ ...VISA, save: true }, [400, "invalid_parameter", "save"]],
+    [{ ...VISA, save: false }, [400, "invalid_parameter", "save"]],
+    [{ instrument: `ins_${"0".repeat(26)}` }, [400, "invalid_parameter", "instrument"]],
+    [{ card: { number: "4111" } }, [400, "invalid_parameter", "card.number"]],
+  ], "open"],
+];
+
+serviceCase("the ways of a checkout", async (t, service) => {
+  for (const [name, body, steps, status] of CASES) {
+    await t.step(name, async () => {
+      const { id, url, ...made } = await open(service, body);
+      assert.match(url, URL_OF_PAGE);
+      assert.deepEqual([made.status, made.payments_count, made.payment_id], ["open", 0, null]);
+      let payment_id = "";
+      for (const [i, [step, expected]] of steps.entries()) {
+        const place = `${name}, step ${i + 1}`;
+        if (typeof step !== "string") {
+          const paid = await pay(service, id, step);
+          assert.deepEqual(shown(paid), expected, `${place}: ${paid.text}`);
+          if (paid.status === 200) payment_id = paid.body.payment.id;
+          if (paid.status === 429) assert.ok(Number(paid.headers.get("Retry-After")) > 3_500);
+          continue;
+        }
+        const [act, argument] = step.split(" ");
+        if (act === "clock") await advanceClock(service, Number(argument));
+        const answer = act === "cancel"
+          ? await service.call("POST", `${CHECKOUTS}/${id}/cancel`)
+          : act === "advance"
+          ? await advance(service, payment_id, argument!)
+          : null;
+        if (answer) assert.equal(answer.status, 200, `${place}: ${answer.text}`);
+      }
+      const { body: ended } = await service.call("GET", `${CHECKOUTS}/${id}`);
+      assert.equal(ended.status, status);
+      assert.equal(ended.url, url);
+    });
+  }
+  await assertSilent(service.sql);
+}, HOSTED);
+
+serviceCase("a payment of a checkout", async (t, service) => {
+  const text = { description: "A book", reference: "order-7", metadata: { order: "7" } };
+  const back = { return_url: "https://shop.example/back" };
+  const { id } = await open(service, { ...text, ...U, ...back, save: "off_session" });
+  await pay(service, id, DECLINED);
+  const { body: paid } = await pay(service, id, { ...VISA, save: true });
+  await t.step("has the members of its checkout", () => {
+    const { payment } = paid;
+    for (const [name, value] of Object.entries({ ...text, ...U, ...back, amount: 1999 })) {
+      assert.deepEqual(payment[name], value, name);
+    }
+    assert.deepEqual([paid.payment_id, paid.updated_at], [payment.id, payment.updated_at]);
+  });
+  await t.step("its events and the list by checkout_id show it", async () => {
+    const events = await service.call("GET", "/api-v1-payments/v1/events?type=payment.completed");
+    assert.equal(events.body.data[0].data.object.checkout_id, id);
+    const { body: { data } } = await service.call("GET", `${PAYMENTS}?checkout_id=${id}`);
+    assert.deepEqual(data.map(({ status }: Body) => status), ["completed", "declined"]);
+  });
+  await t.step("saves an instrument, which later payments and checkouts use", async () => {
+    const { instrument_id } = paid.payment;
+    const used = await service.pay({ amount: 500, instrument: instrument_id, off_session: true });
+    assert.equal(used.body.status, "completed", used.text);
+    const { id: next } = await open(service, U);
+    const again = await pay(service, next, { instrument: instrument_id });
+    assert.deepEqual(shown(again), ["completed", "completed", 1], again.text);
+  });
+  await t.step("without a customer and without a page", async () => {
+    const { payment } = (await pay(service, (await open(service)).id, VISA)).body;
+    assert.deepEqual([payment.customer, payment.return_url], [null, null]);
+  });
+  await assertSilent(service.sql);
+});
+
+const FUTURE = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+/** [what is wrong; the body; the field] */
+const REFUSED: [name: string, body: Body, param: string][] = [
+  ["no amount", { amount: undefined }, "amount"],
+  ["0 without save", { amount: 0 }, "amount"],
+  ["0 in a currency that saves nothing", { ...ZERO, currency: "USDC" }, "currency"],
+  ["0 with other prices", { ...ZERO, ...USDC }, "other_prices"],
+  ["save without a customer", { save: "off_session" }, "customer.id"],
+  ["a customer without an address", { customer: { id: "u1" } }, "customer.email"],
+  ["two prices in one currency", {
+    other_prices: [{ amount_minor: 1, currency: "EUR" }],
+  }, "other_prices[0].currency"],
+  ["6 other prices", {
+    other_prices: ["USD", "GBP", "CHF", "SEK", "NOK", "DKK"].map((currency) => ({
+      ...{ amount_minor: 1, currency },
+    })),
+  }, "other_prices"],
+  ["a method that takes no price", { methods: ["card", "stablecoin"] }, "methods[1]"],
+  ["a method twice", { methods: ["card", "card"] }, "methods[1]"],
+  ["no method", { methods: [] }, "methods"],
+  ["an end in the past", { expires_at: FUTURE(-60) }, "expires_at"],
+  ["an end after 31 days", { expires_at: FUTURE(31 * DAY_S) }, "expires_at"],
+  ["no end of a checkout that is no link", { expires_at: null }, "expires_at"],
+  ["two payments", { max_payments: 2 }, "max_payments"],
+  ["a script as a return_url", { return_url: "javascript:alert(1)" }, "return_url"],
+  ["another scheme as a cancel_url", { cancel_url: "data:text/html,1" }, "cancel_url"],
+  ["a language by name", { locale: "german" }, "locale"],
+];
+
+serviceCase("creates and reads of checkouts", async (t, service) => {
+  for (const [name, body, param] of REFUSED) {
+    await t.step(name, async () => {
+      const refused = await service.call("POST", CHECKOUTS, { body: { ...EUR, ...body } });
+      assertRefused(refused, 400, "invalid_parameter", param);
+    });
+  }
+  await t.step("all members, and the same in each read", async () => {
+    const body = {
+      ...{ ...EUR, ...U, ...USDC, ...LINK, save: "on_session", locale: "de" },
+      ...{ description: "A book", reference: "order-7", metadata: { order: "7" } },
+      ...{ return_url: "https://shop.example/back", cancel_url: "https://shop.example/cart" },
+      expires_at: FUTURE(10 * DAY_S),
+    };
+    const made = await service.call("POST", CHECKOUTS, { body });
+    const { id } = made.body;
+    for (const [name, value] of Object.entries(body)) {
+      assert.deepEqual(made.body[name], value, name);
+    }
+    assert.deepEqual(made.body.methods, ["card", "sepa_debit", "sepa", "swift", "stablecoin"]);
+    assert.equal(made.headers.get("Location")!.endsWith(`${CHECKOUTS}/${id}`), true);
+    assert.equal((await service.call("GET", `${CHECKOUTS}/${id}`)).text, made.text);
+    await open(service);
+    for (const filter of ["status=open", "reference=order-7", "customer_id=u1"]) {
+      const { body: { data } } = await service.call("GET", `${CHECKOUTS}?${filter}`);
+      assert.deepEqual(data.at(-1), made.body, filter);
+    }
+    const { body: { data } } = await service.call("GET", `${CHECKOUTS}?status=expired`);
+    assert.deepEqual(data, []);
+  });
+  await t.step("a day and the methods by default", async () => {
+    const { created_at, expires_at, methods } = await open(service, { currency: "USD" });
+    assert.equal(Date.parse(expires_at) - Date.parse(created_at), DAY_S * 1000);
+    assert.deepEqual(methods, ["card", "swift"]);
+  });
+  await t.step("a live key", async () => {
+    const refused = await service.call("POST", CHECKOUTS, { key: service.live.text, body: EUR });
+    assertRefused(refused, 403, "test_key_required");
+  });
+  await t.step("1 000 open ones", async () => {
+    await service.sql`
+      insert into pay.checkouts (environment_id, id, salt, token_hash, max_payments, expires_at,
+        created_at, updated_at, body)
+      select environment_id, 'chk_' || n, salt, token_hash, 1, expires_at, created_at, updated_at, body
+      from (select * from pay.checkouts limit 1) one, generate_series(1, 1000) n`;
+    const refused = await service.call("POST", CHECKOUTS, { body: EUR });
+    assertRefused(refused, 429, "rate_limited");
+    assert.ok(refused.headers.has("Retry-After"));
+  });
+}, HOSTED);
+
+serviceCase("checkouts under an idempotency key", async (t, service) => {
+  const create = () => service.call("POST", CHECKOUTS, { body: EUR, idempotency_key: "make" });
+  const first = await create();
+  const { id } = first.body;
+  await t.step("a create, whose stored response has no URL", async () => {
+    assertReplay(await create(), first);
+    const key = await service.call("GET", "/api-v1-payments/v1/idempotency_keys/make");
+    assert.equal(key.body.body.url, "***");
+    const [{ found }] = await service.sql<[{ found: number }]>`
+      select count(*)::integer as found from (
+        select t::text as row from pay.checkouts t union all
+        select t::text from pay.idempotency_keys t union all
+        select t::text from pay.requests t) r
+      where strpos(row, ${first.body.url.split("#")[1]}) > 0`;
+    assert.equal(found, 0);
+  });
+  await t.step("an attempt, also after the end of the checkout", async () => {
+    const paid = await pay(service, id, { ...SECURE, authenticate: "success" }, "pay");
+    assert.deepEqual(shown(paid), ["completed", "completed", 1]);
+    assertReplay(await pay(service, id, { ...SECURE, authenticate: "success" }, "pay"), paid);
+  });
+  await t.step("a refusal is stored, and a cancel", async () => {
+    const refused = await pay(service, id, VISA, "late");
+    assertReplay(await pay(service, id, VISA, "late"), refused);
+    const cancel = (idempotency_key: string, of = id) =>
+      service.call("POST", `${CHECKOUTS}/${of}/cancel`, { idempotency_key });
+    const first = await cancel("cancel");
+    assertRefused(first, 409, "invalid_state");
+    assertReplay(await cancel("cancel"), first);
+    const { id: other } = await open(service);
+    const done = await cancel("other", other);
+    assertReplay(await cancel("other", other), done);
+  });
+  await t.step("a refusal while an attempt is under way is not", async () => {
+    const { id, ...made } = await open(service, USDC);
+    const { payment } = (await pay(service, id, { currency: "USDC" })).body;
+    await advance(service, payment.id, "processing");
+    assertRefused(await pay(service, id, VISA, "again"), 409, "invalid_state");
+    await advance(service, payment.id, "pending");
+    assert.deepEqual(shown(await pay(service, id, VISA, "again")), ["completed", "completed", 1]);
+    assert.equal(made.status, "open");
+  });
+  await t.step("two attempts at once: one payment", async () => {
+    const { id } = await open(service);
+    const answers = await Promise.all(["a", "b", "c"].map((key) => pay(service, id, VISA, key)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409]);
+    assert.equal((await read(service, id)).payments_count, 1);
+  });
+  await t.step("payers of a link at once: all pay", async () => {
+    const { id } = await open(service, LINK);
+    const answers = await Promise.all(["d", "e", "f"].map((key) => pay(service, id, VISA, key)));
+    assert.deepEqual(answers.map(({ body }) => body.payments_count).sort(), [1, 2, 3]);
+  });
+  await assertSilent(service.sql);
+}, { ...HOSTED, request_log: true });
+
+serviceCase("the end of what is kept of a checkout", async (t, service) => {
+  const erase = () => service.call("DELETE", "/api-v1-payments/v1/customers/u1");
+  const { id } = await open(service, U);
+  await t.step("an open one refuses the erasure of its customer", async () => {
+    assertRefused(await erase(), 409, "invalid_state");
+  });
+  await t.step("an ended one loses the person", async () => {
+    const paid = await pay(service, id, VISA, "paid");
+    assert.equal((await erase()).status, 200);
+    const { customer } = await read(service, id);
+    assert.deepEqual(customer, { id: "u1", email: null, name: null });
+    const again = await pay(service, id, VISA, "paid");
+    assert.deepEqual(again.body.customer, customer);
+    assert.deepEqual(again.body.payment.customer, customer);
+    assert.equal(paid.body.customer.email, U.customer.email);
+  });
+  await t.step("also of a person without an id", async () => {
+    const { id } = await open(service, { customer: { email: "b@example.com" } });
+    await service.call("POST", `${CHECKOUTS}/${id}/cancel`);
+    const path = "/api-v1-payments/v1/customers?email=b%40example.com";
+    assert.equal((await service.call("DELETE", path)).status, 200);
+    assert.equal((await read(service, id)).customer.email, null);
+  });
+  await t.step("retention deletes it 30 days after its end, and a reset all", async () => {
+    const { id: kept } = await open(service, { ...LINK, expires_at: null });
+    await advanceClock(service, 29 * DAY_S);
+    await service.sql`select pay.purge()`;
+    assert.equal((await read(service, id)).id, id);
+    await pay(service, kept, VISA);
+    await advanceClock(service, 2 * DAY_S);
+    await service.sql`select pay.purge()`;
+    assert.equal((await service.call("GET", `${CHECKOUTS}/${id}`)).status, 404);
+    assert.equal((await read(service, kept)).status, "open");
+    const { body: { deleted } } = await service.call("POST", `${SANDBOX}/reset`);
+    assert.equal(deleted.checkouts, 1);
+    assert.equal((await service.call("GET", `${CHECKOUTS}/${kept}`)).status, 404);
+  });
+  await assertSilent(service.sql);
+});
