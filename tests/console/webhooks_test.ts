@@ -147,6 +147,12 @@ consoleCase("a failing endpoint is explained and recovered", async (step, { ente
       assert.deepEqual(second, { ...first, starting_after: "whd_1" });
       await page.unrouteAll({ behavior: "wait" });
     });
+    await step("a delivery that failed without an attempt is open", async () => {
+      await make("/api-v1-sandbox/faults", { on: "delivery", fault: "drop_until_recovered" });
+      await go(`payments/${await pay()}`);
+      await region("Webhook deliveries").getByText("Dropped without an attempt").waitFor();
+      assert.equal(await region("Webhook deliveries").locator(".records > li").count(), 1);
+    });
     await step("an inbox is acknowledged", async () => {
       const metadata = { team: "shop" };
       const inbox = await make("webhook_endpoints", { delivery: "inbox", metadata });

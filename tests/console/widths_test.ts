@@ -33,7 +33,7 @@ const TABLES: [place: string, columns: Record<string, number>, scrolls_to?: numb
   }, 320],
   ["webhooks", { URL: 320, Status: 320, Events: 800, Created: 1024 }],
   ["requests?source=any", {
-    ...{ Status: 320, Request: 320, Time: 1024, Resource: 1280, Duration: 1280 },
+    ...{ Status: 320, Request: 320, Resource: 800, Time: 1024, Duration: 1280 },
     ...{ "Idempotency key": 1280 },
   }],
   ["faults", { Fault: 320, Left: 320, "": 320, Declared: 1024 }],

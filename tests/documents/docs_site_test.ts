@@ -14,7 +14,7 @@ import { buildDocsSite } from "../../tools/site/docs_site.ts";
 import { siteHandler } from "../../tools/site/static_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { DESKTOP, keepScreenshot, PHONE } from "../support/console/console_case.ts";
-import { showsCurrent, violations } from "../support/console/look.ts";
+import { showsCurrent, smallButtons, violations, WIDTHS } from "../support/console/look.ts";
 import { anchors, links } from "../support/documents/markdown.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
@@ -167,13 +167,14 @@ Deno.test({
           await page.goto(`${origin}/docs/${name}.html`);
           for (const colorScheme of ["light", "dark"] as const) {
             await page.emulateMedia({ colorScheme });
-            for (const [width, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+            for (const [width, viewport] of Object.entries(WIDTHS)) {
               await page.setViewportSize(viewport);
               assert.equal(await isDark(page), colorScheme === "dark");
               const wide = await page.evaluate("document.documentElement.scrollWidth");
               assert.ok(Number(wide) <= viewport.width, `${width}: ${wide} wide`);
+              assert.deepEqual(await smallButtons(page), [], width);
               // One width has the elements of the other, one theme its colours.
-              if ((colorScheme === "light") === (width === "desktop")) {
+              if (viewport === (colorScheme === "light" ? DESKTOP : PHONE)) {
                 assert.deepEqual(await violations(page), [], `${colorScheme} ${width}`);
               }
               await keepScreenshot(page, `docs-${name}-${colorScheme}-${width}`);

@@ -10,6 +10,7 @@ import type { Browser, Page } from "playwright-core";
 import { keyLink, referenceKeyLink } from "../../packages/sandbox/key_link.ts";
 import { buildReferenceSite } from "../../tools/site/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
+import { showsCurrent, smallButtons } from "../support/console/look.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
@@ -90,7 +91,9 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   assert.deepEqual(headings, [...new Set(headings)], "a heading stands twice");
   const width = await page.evaluate("document.documentElement.scrollWidth");
   assert.ok(Number(width) <= view.viewport.width, `it is ${width} wide`);
+  assert.deepEqual(await smallButtons(page), []);
   assert.equal(await isDark(page), view.colorScheme === "dark");
+  if (is_linked) assert.ok(await showsCurrent(page, "a.text-sidebar-c-active"));
   if (is_linked) await sendRequest(page);
   else await openOperation(page);
   assert.deepEqual({ elsewhere, faults }, { elsewhere: [], faults: [] });

@@ -119,7 +119,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
   },
   {
     heading: "Resource",
-    class: "from-760",
+    class: "from-460",
     cell: ({ resource_id, method }) =>
       resource_id
         ? <Mention id={resource_id} />

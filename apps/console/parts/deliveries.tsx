@@ -42,21 +42,30 @@ export function EventDeliveries({ of }: { of: Subject | { event_id: string } }) 
     if (!endpoint) return <Mention id={id} />;
     return <a href={hrefOf(id)!}>{endpoint.description ?? endpointName(endpoint)}</a>;
   };
+  const listOf = (deliveries: readonly WebhookDelivery[]) => (
+    <ul class="records">
+      {deliveries.map((delivery) => (
+        <li key={delivery.id}>
+          <Delivery delivery={delivery} about={nameOf(delivery.endpoint_id)} explains />
+        </li>
+      ))}
+    </ul>
+  );
   return (
     <DeliveryList live={live}>
-      {(deliveries) => (
-        <>
-          {!("event_id" in of) && <Matrix deliveries={deliveries} nameOf={nameOf} />}
-          <ul class="records">
-            {("event_id" in of ? deliveries : deliveries.filter(isFailing).slice(0, OPEN))
-              .map((delivery) => (
-                <li key={delivery.id}>
-                  <Delivery delivery={delivery} about={nameOf(delivery.endpoint_id)} explains />
-                </li>
-              ))}
-          </ul>
-        </>
-      )}
+      {(deliveries) => {
+        if ("event_id" in of) return listOf(deliveries);
+        const failing = deliveries.filter(isFailing);
+        return (
+          <>
+            <Matrix deliveries={deliveries} nameOf={nameOf} />
+            {listOf(failing.slice(0, OPEN))}
+            {failing.length > OPEN && (
+              <p class="quiet">{failing.length - OPEN} more fail, as the table shows.</p>
+            )}
+          </>
+        );
+      }}
     </DeliveryList>
   );
 }
@@ -104,10 +113,11 @@ function resultText({ id, status, attempts, blocked_by }: WebhookDelivery) {
   );
 }
 
-/** Whether the newest attempt has failed, so that the delivery fails or is tried again. */
+/** Whether the delivery has failed, or its newest attempt has, so that it is tried again. */
 function isFailing({ status, attempts, blocked_by }: WebhookDelivery): boolean {
+  if (status !== "pending") return status === "failed";
   const last = attempts.at(-1);
-  return last !== undefined && !isTaken(last) && blocked_by === undefined && status !== "cancelled";
+  return last !== undefined && !isTaken(last) && blocked_by === undefined;
 }
 
 /** The deliveries to an endpoint. Those that wait are below the one that blocks them. */
@@ -214,6 +224,9 @@ function Delivery({ delivery, about, explains = false, children }: {
           </li>
         )}
         {delivery.blocked_by !== undefined && <Waiting blocked_by={delivery.blocked_by} />}
+        {delivery.status === "failed" && delivery.attempts.length === 0 && (
+          <li class="quiet">Dropped without an attempt by a declared fault</li>
+        )}
       </ol>
       {children}
       {delivery.attempts.length > 0 && (

@@ -7,7 +7,7 @@ import { DESKTOP, keepScreenshot, PHONE } from "./console_case.ts";
 /** Least width and height of what a finger touches (WCAG 2.5.8). */
 const TARGET_PX = 24;
 const SCHEMES = ["light", "dark"] as const;
-const WIDTHS = { desktop: DESKTOP, phone: PHONE, small: { width: 320, height: 568 } };
+export const WIDTHS = { desktop: DESKTOP, phone: PHONE, small: { width: 320, height: 568 } };
 /** Widths of which the test keeps no picture: half a screen, a tablet and a large screen. */
 const MORE_WIDTHS = [800, 1024, 1440];
 
@@ -53,10 +53,10 @@ export async function violations(page: Page, rules: string[] = []): Promise<stri
 }
 
 /** Whether forced colours give the link of the current page another ground than the page. */
-export async function showsCurrent(page: Page): Promise<boolean> {
+export async function showsCurrent(page: Page, link = "nav a[aria-current]"): Promise<boolean> {
   await page.emulateMedia({ forcedColors: "active" });
   const [current, html] = await Promise.all(
-    ["nav a[aria-current]", "html"].map((selector) =>
+    [link, "html"].map((selector) =>
       page.locator(selector).first().evaluate((element) => {
         // deno-lint-ignore no-explicit-any
         return (globalThis as any).getComputedStyle(element).backgroundColor;
@@ -64,7 +64,20 @@ export async function showsCurrent(page: Page): Promise<boolean> {
     ),
   );
   await page.emulateMedia({ forcedColors: null });
-  return current !== html;
+  return current !== html && !current.endsWith(", 0)");
+}
+
+/** Returns the buttons of the current page that are too small for a finger. */
+export function smallButtons(page: Page): Promise<string[]> {
+  return page.locator("button, summary, .download-link").filter({ visible: true }).evaluateAll(
+    // deno-lint-ignore no-explicit-any
+    (buttons: any[], target_px) =>
+      buttons.filter((button) => {
+        const { width, height } = button.getBoundingClientRect();
+        return width < target_px || height < target_px;
+      }).map(({ outerHTML }) => outerHTML),
+    TARGET_PX,
+  );
 }
 
 /** Returns what people cannot reach, read or touch in the current width of a page. */
