@@ -92,6 +92,14 @@ consoleCase("tables have the columns for which they have the width", async (step
     const cut = page.locator("td.grow", { hasText: LONG.slice(0, 10) }).first();
     await cut.and(page.getByTitle(`${LONG} ${customer.email}`)).waitFor();
   });
+  await step("the deliveries of a payment to two endpoints fit a small phone", async () => {
+    const name = "Deliveries by event and endpoint";
+    await page.setViewportSize({ ...DESKTOP, width: 320 });
+    await go(`payments/${await pay({ outcome: "refunded" })}`);
+    await page.getByRole("table", { name }).getByText("connection failed").first().waitFor();
+    await until("no box hides a part", async () => (await faultsOfWidth(page)).length === 0);
+    assert.equal(await page.getByRole("group", { name }).count(), 0);
+  });
   await step("a box that scrolls takes the focus, and the arrows scroll it", async () => {
     await page.setViewportSize({ ...DESKTOP, width: 320 });
     await go(`payments/${disputed}`);

@@ -1,6 +1,5 @@
 /** The lists of events, webhook endpoints, logged requests, declared faults and API keys. */
 
-import { Fragment } from "preact";
 import type {
   ApiKey,
   Event,
@@ -22,7 +21,7 @@ import { Mention } from "../parts/mention.tsx";
 import { href } from "../data/route.ts";
 import { NewLink } from "../parts/page_parts.tsx";
 import { NewSecret } from "../parts/secret_card.tsx";
-import { Status, Time } from "../parts/text.tsx";
+import { Breaking, Status, Time } from "../parts/text.tsx";
 import { Events } from "../parts/timeline.tsx";
 import { endpointName } from "../data/words.ts";
 
@@ -108,7 +107,7 @@ const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [
     cell: (request) => (
       <>
         <a class="row-link" href={href(["requests", request.id])}>
-          <code>{request.method}</code> <Path text={endOfPath(request)} />
+          <code>{request.method}</code> <Breaking text={endOfPath(request)} />
         </a>
         <RequestTags request={request} />
         <span class="until-600">
@@ -194,20 +193,6 @@ export function RequestTags({ request }: { request: LoggedRequest }) {
       {idempotent_replay && <span class="tag">replay</span>}
       {source === "web_page" && <span class="tag">web page</span>}
     </>
-  );
-}
-
-/** A path, which can break before each of its steps. Its end tells what the request does. */
-function Path({ text }: { text: string }) {
-  return (
-    <code>
-      {text.split(/(?=\/)/).map((step, i) => (
-        <Fragment key={i}>
-          {step}
-          <wbr />
-        </Fragment>
-      ))}
-    </code>
   );
 }
 

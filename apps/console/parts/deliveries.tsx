@@ -20,7 +20,7 @@ import { Reading, ReadingList } from "./notice.tsx";
 import { Mention } from "./mention.tsx";
 import { hrefOf } from "../data/resource_link.ts";
 import { href } from "../data/route.ts";
-import { CopyButton, Status, Time } from "./text.tsx";
+import { Breaking, CopyButton, Status, Time } from "./text.tsx";
 import { endpointName } from "../data/words.ts";
 
 /** Most waiting events that a delivery names. */
@@ -86,7 +86,7 @@ function Matrix({ deliveries, nameOf }: {
           is_name: true,
           cell: ({ id, of }) => (
             <a class="row-link" href={hrefOf(id)!}>
-              <code>{of[0]!.event_type}</code>
+              <Breaking text={of[0]!.event_type} />
             </a>
           ),
         },

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { ListTable } from "./list_table.tsx";
 import { Linked } from "./mention.tsx";
+import { Breaking } from "./text.tsx";
 
 /** Shows a value as JSON with line breaks. See `jsonText` for texts. */
 export function Json(props: { value: unknown; label: string }) {
@@ -41,7 +42,7 @@ export function ChangeTable(props: {
       label={label}
       items={changes.map((change) => ({ ...change, id: change.path }))}
       columns={[
-        { heading: "Member", is_name: true, cell: ({ path }) => <code>{path}</code> },
+        { heading: "Member", is_name: true, cell: ({ path }) => <Breaking text={path} /> },
         { heading: props.before, class: "whole", cell: ({ before }) => <Value of={before} /> },
         { heading: props.after, class: "whole", cell: ({ after }) => <Value of={after} /> },
       ]}

@@ -1,6 +1,6 @@
 /** Small pieces that many places show: money, time, status, ids, and text to copy. */
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatMinor } from "../data/money.ts";
 import { formatDay, formatTime } from "../data/times.ts";
@@ -19,6 +19,20 @@ export function Money(props: { amount_minor: number; currency: string; class?: s
 /** A time in the time zone of the user. Its title is the time as the API writes it. */
 export function Time({ at }: { at: string }) {
   return <time dateTime={at} title={at}>{formatTime(at)}</time>;
+}
+
+/** A path or a name of the API, which can break between its words. */
+export function Breaking({ text }: { text: string }) {
+  return (
+    <code>
+      {text.split(/(?=\/)|(?<=[._])(?=[a-z])/).map((word, i) => (
+        <Fragment key={i}>
+          {word}
+          <wbr />
+        </Fragment>
+      ))}
+    </code>
+  );
 }
 
 /** A status of a payment, a delivery or an endpoint. */
