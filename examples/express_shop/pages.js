@@ -17,7 +17,7 @@ const STYLE = `:root { color-scheme: light dark; background: canvas; color: canv
 html { font: 1.1rem/1.5 system-ui, sans-serif }
 body { max-width: 34rem; margin: 3rem auto; padding: 0 1rem }
 label, select, button { display: block; font: inherit; margin: .5rem 0 }
-select { width: 100% } button { padding: .4rem 1.2rem }`;
+select { width: 100% } button { padding: .4rem 1.2rem } a { padding: .2rem 0 }`;
 
 /** The texts of an order whose payment has begun. */
 const TEXTS = {
