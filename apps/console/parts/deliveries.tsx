@@ -61,7 +61,7 @@ export function EventDeliveries({ of }: { of: Subject | { event_id: string } }) 
             <Matrix deliveries={deliveries} nameOf={nameOf} />
             {listOf(failing.slice(0, OPEN))}
             {failing.length > OPEN && (
-              <p class="quiet">{failing.length - OPEN} more fail, as the table shows.</p>
+              <p class="quiet">{OPEN} of {failing.length} failing deliveries are open here.</p>
             )}
           </>
         );
