@@ -182,6 +182,7 @@ serviceCase("Idempotency-Key on every operation that changes something", async (
           body: {
             ...response,
             ...(secret && { secret: "***" }),
+            ...(response["object"] === "checkout" && { url: "***" }),
             ...(test_key && { test_key: "***" }),
           },
         });

@@ -32,7 +32,7 @@ export interface StoredCheckout {
   declines_since: string | null;
 }
 
-export function isLink({ checkout }: StoredCheckout): boolean {
+function isLink({ checkout }: StoredCheckout): boolean {
   return checkout.max_payments === null;
 }
 

@@ -39,7 +39,7 @@ interface Now {
 
 type SecretEnds = Pick<SecretSource, "expires_at" | "ends_at">;
 
-export type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
+type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
 
 /** Makes the first secret of an endpoint. */
 export function firstSecret(origin: SecretOrigin): SecretSource {
