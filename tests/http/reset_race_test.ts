@@ -50,6 +50,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
       idempotency_keys: 0,
       webhook_endpoints: 0,
       instruments: 0,
+      checkouts: 0,
     });
     assert.equal((await service.call("GET", `${PAYMENTS}/${old.body.id}`)).status, 404);
     const path = `/api-v1-payments/v1/refunds/${refunded.body.id}`;

@@ -145,6 +145,7 @@ serviceCase("POST /reset of 100 000 payments", async (_t, service) => {
     idempotency_keys: 100_000,
     webhook_endpoints: 0,
     instruments: 0,
+    checkouts: 0,
   });
   // The reset only marks the sandbox. Deleting its rows would take most of the time of their
   // inserts.
