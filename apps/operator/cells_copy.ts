@@ -18,6 +18,8 @@ const NEAR_BYTES = 1_000_000;
 /** How long the target may fail to apply the copy, and how long after an error it may be well. */
 const STALL_MS = 60_000;
 const WELL_MS = 30_000;
+/** A process that lives longer has begun to copy its table. */
+const BEGUN_MS = 5_000;
 /** A worker of the subscription ends within this time. */
 const STOP_MS = 30_000;
 
@@ -87,6 +89,9 @@ export async function follow(copy: Copy): Promise<boolean> {
   let failing = { since: 0, latest: 0 };
   let last_errors = Infinity;
   let at_work = Date.now();
+  let done = 0;
+  /** When each process that copies a table was seen first. */
+  let seen = new Map<number, number>();
   for (;;) {
     const [tables] = await target.sql<
       [{
@@ -95,7 +100,7 @@ export async function follow(copy: Copy): Promise<boolean> {
         all: number;
         is_synchronous: boolean;
         errors: number;
-        workers: number;
+        workers: number[];
       }]
     >`
       select count(*) filter (where r.srsubstate = 'r')::integer as ready,
@@ -103,8 +108,8 @@ export async function follow(copy: Copy): Promise<boolean> {
         coalesce(bool_or(s.subsynccommit = 'on'), false) as is_synchronous,
         coalesce((select t.apply_error_count + t.sync_error_count
           from pg_stat_subscription_stats t where t.subname = ${name}), 0)::integer as errors,
-        (select count(*) from pg_stat_subscription t
-          where t.subname = ${name} and t.relid is not null)::integer as workers
+        array(select t.pid from pg_stat_subscription t
+          where t.subname = ${name} and t.relid is not null and t.pid is not null) as workers
       from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
       where s.subname = ${name}`;
     if (tables.finished > 0 && (await lostTables(copy)).length > 0) return false;
@@ -130,8 +135,11 @@ export async function follow(copy: Copy): Promise<boolean> {
       failing = { since: is_new ? now : failing.since, latest: now };
     }
     last_errors = tables.errors;
-    // Where not even the copy of a table can begin, it counts no error.
-    if (is_copied || tables.workers > 0) at_work = now;
+    // Where not even the copy of a table can begin, its process ends at once and counts no error.
+    seen = new Map(tables.workers.map((pid) => [pid, seen.get(pid) ?? now]));
+    const is_copying = [...seen.values()].some((since) => now - since > BEGUN_MS);
+    if (is_copied || is_copying || tables.ready + tables.finished > done) at_work = now;
+    done = tables.ready + tables.finished;
     if (failing.latest - failing.since > STALL_MS || now - at_work > STALL_MS) {
       throw new CommandError(
         "The server of the target cannot apply the copy; its log has the reason. The account is still at " +
