@@ -497,8 +497,9 @@ create table pay.checkouts (
     and (max_payments is null or max_payments = 1 and expires_at is not null)
   ),
   constraint checkouts_counts_agree check (
-    payments_count between 0 and attempts and (payments_count = 0) = (payment_id is null)
-    and (attempts = 0) = (attempt_id is null) and declines between 0 and attempts
+    payments_count >= 0 and payments_count <= attempts
+    and (payments_count = 0) = (payment_id is null)
+    and (attempts = 0) = (attempt_id is null) and declines >= 0 and declines <= attempts
     and (declines = 0) = (declines_since is null)
   )
 ) with (fillfactor = 90);

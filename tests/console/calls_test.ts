@@ -20,6 +20,11 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   getOwnApiKey: "the page asks it when it is opened",
   eraseCustomer: "a person is erased by the merchant's own program",
   eraseCustomerByEmail: "a person is erased by the merchant's own program",
+  createCheckout: "the console has no page of checkouts",
+  listCheckouts: "the console has no page of checkouts",
+  getCheckout: "the console has no page of checkouts",
+  cancelCheckout: "the console has no page of checkouts",
+  payCheckout: "the console has no page of checkouts",
 };
 
 /** The code of the console. */
@@ -66,8 +71,10 @@ Deno.test("the console can do every operation of docs/openapi.json", () => {
 
 Deno.test("the console has every member of the bodies in docs/openapi.json", () => {
   const { paths, components } = DOCUMENT;
-  const members = Object.values<Record<string, { requestBody?: { content: object } }>>(paths)
+  type Operation = { operationId?: string; requestBody?: { content: object } };
+  const members = Object.values<Record<string, Operation>>(paths)
     .flatMap((path) => Object.values(path))
+    .filter(({ operationId = "" }) => !(operationId.replace(/V1$/, "") in ELSEWHERE))
     .flatMap(({ requestBody }) => Object.values(requestBody?.content ?? {}))
     .flatMap(({ schema }) => membersOf(schema, components.schemas));
   assert.ok(members.includes("postal_code"));

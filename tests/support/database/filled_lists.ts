@@ -67,8 +67,8 @@ export async function fillLists(
     "chk_",
     "salt, token_hash, status, reference, customer_id, expires_at, updated_at, body",
     `'', decode(repeat('00', 32), 'hex'), case when n % 3 = 0 then 'cancelled' else 'open' end,
-     case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end, now(), now(),
-     '{"a":1}'`,
+     case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end,
+     now() + interval '1 day', now(), '{"a":1}'`,
   );
   await insert(
     "refunds",
