@@ -250,6 +250,9 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
     ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: SECURE_CARD }))),
     ...await Promise.all(Array.from({ length: 3 }, () => service.pay(SAVED))),
     ...await Promise.all(
+      Array.from({ length: 6 }, () => post(`${V1}/checkouts`, { amount: 5, currency: "EUR" })),
+    ),
+    ...await Promise.all(
       ["instant", "manual", "manual"].map((settlement) =>
         post(`${V1}/transfers`, {
           amount: 5,

@@ -61,6 +61,7 @@ export type Database = {
           "capability": string | null;
           "capture": string | null;
           "capture_before": string | null;
+          "checkout_id": string | null;
           "completed_at": string | null;
           "created_at": string | null;
           "currency": string | null;
@@ -69,7 +70,6 @@ export type Database = {
           "failure_code": string | null;
           "failure_message": string | null;
           "id": string | null;
-          "checkout_id": string | null;
           "instrument_id": string | null;
           "livemode": boolean | null;
           "metadata": Json | null;

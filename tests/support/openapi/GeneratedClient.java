@@ -37,7 +37,7 @@ public class GeneratedClient {
                 + body.getError().getPayment().getStatus() + " " + body.getError().getAdvice());
         }
 
-        PaymentList page = payments.listPayments(10, null, null, null, null, null, null, null, null, null, null, null, null);
+        PaymentList page = payments.listPayments(10, null, null, null, null, null, null, null, null, null, null, null, null, null);
         System.out.println("list: " + page.getData().size() + " "
             + page.getData().get(0).getStatus() + " " + page.getHasMore());
 
