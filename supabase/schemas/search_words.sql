@@ -149,14 +149,15 @@ begin
     from unnest(p_words) w (word));
 end $$;
 
--- Writes the words of payments. Words that are there already cost no write.
+-- Writes the words of payments. Words that are there already cost no write. Each "offset 0" leaves
+-- the planner only the primary key: with statistics of an empty table it reads all rows for each.
 create or replace function pay_internal.add_words(p_environment_id text, p_ids text[])
 returns void language plpgsql volatile as $$
 begin
   insert into pay.search_words as s (environment_id, payment_id, part, words)
   select p_environment_id, w.id, r.part, r.words
   from (
-    select p.id, pay_internal.word_hashes(p_environment_id, pay_internal.words_of(p) || array(
+    select p.id, pay_internal.word_hashes(p_environment_id, pay_internal.words_of(p.row) || array(
       select distinct '=' || pay_internal.plain_text(v.key) from (
         select v.idempotency_key as key from pay.events v
         where v.environment_id = p_environment_id and v.subject_id = p.id
@@ -164,8 +165,11 @@ begin
         limit pay_internal.most_keys()
       ) v
       where v.key is not null)) as words
-    from pay.payments p
-    where p.environment_id = p_environment_id and p.id = any (p_ids)
+    from unnest(p_ids) i (id)
+    cross join lateral (
+      select p.id, p as row from pay.payments p
+      where p.environment_id = p_environment_id and p.id = i.id offset 0
+    ) p
     -- The order of the primary key, whose pages are then full.
     order by p.id offset 0
   ) w
@@ -177,7 +181,7 @@ begin
   where r.words <> '{}' and not exists (
     select from pay.search_words o
     where o.environment_id = p_environment_id and o.payment_id = w.id and o.part = r.part
-      and o.words = r.words
+      and o.words = r.words offset 0
   )
   on conflict on constraint search_words_pkey do update set words = excluded.words;
 end $$;
@@ -232,9 +236,13 @@ begin
     or cardinality(v_cursor.seen) > pay_internal.most_seen();
   if v_new = '{}' and v_is_over is not true then return 0; end if;
   perform pay_internal.add_words(p_environment_id, array(
-    select distinct v.subject_id from pay.events v
-    where v.environment_id = p_environment_id and v.id = any (v_new)
-      and starts_with(v.subject_id, 'pay_')));
+    select distinct v.subject_id from unnest(v_new) n (id)
+    -- So that the planner uses the primary key with any statistics: see pay_internal.add_words.
+    cross join lateral (
+      select v.subject_id from pay.events v
+      where v.environment_id = p_environment_id and v.id = n.id offset 0
+    ) v
+    where starts_with(v.subject_id, 'pay_')));
   v_cursor.seen := v_cursor.seen || v_new;
   if v_is_over then
     v_after := v_cursor.marked_id;
