@@ -718,7 +718,7 @@ export interface Checkout {
   updated_at: string;
 }
 
-/** What a payer does on the page. */
+/** The choices of a payer on the page. */
 export interface PayCheckoutInput {
   card?: CardInput | undefined;
   /** Collects from this account, under a mandate of today. */

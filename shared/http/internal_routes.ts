@@ -1,8 +1,8 @@
 /**
  * Internal routes that start the workers (of deliveries, of operations and of search words) and the
- * retention, and the metrics. `pg_cron` calls the former through `pg_net`, or the local server's ticker does
- * (architecture §4); Prometheus reads the latter. They require a token, which is compared in
- * constant time. Frequent calls are harmless.
+ * retention, and the metrics. `pg_cron` calls the former through `pg_net`, or the local server's
+ * ticker does (architecture §4); Prometheus reads the latter. They require a token, which is
+ * compared in constant time. Frequent calls are harmless.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";

@@ -226,7 +226,7 @@ export const PayCheckoutBody = z.object({
   authenticate: AuthenticatePaymentBody.shape.result.unwrap().optional().describe(
     "The result of 3-D Secure, if the payment asks for it. Without it the payment waits",
   ),
-}).describe("What a payer does on the page");
+}).describe("The choices of a payer on the page");
 export type PayCheckoutBody = z.infer<typeof PayCheckoutBody>;
 
 export const PaidCheckout = Checkout.extend({ payment: Payment.describe("The new attempt") })

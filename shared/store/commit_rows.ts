@@ -165,7 +165,7 @@ interface InstrumentEnd {
   reason: InstrumentEndReason;
 }
 
-/** What a change of a payment means to its checkout (`pay_internal.write_checkouts`). */
+/** The effect of a payment's change on its checkout (`pay_internal.write_checkouts`). */
 export interface AttemptRow {
   id: string;
   /** The time of the change, RFC 3339. */

@@ -86,7 +86,7 @@ begin
   return p_found;
 end $$;
 
--- Writes what the committed changes of payments mean to their checkouts. A payment counts once, when
+-- Writes the effects of the committed changes of payments on their checkouts. A payment counts once, when
 -- it is first successful. Retention can have deleted its checkout.
 create or replace function pay_internal.write_checkouts(
   p_checkouts jsonb, p_callers pay_internal.caller[]

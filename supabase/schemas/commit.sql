@@ -26,10 +26,9 @@
 -- expired, resetting, uncounted).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
--- payments by id, transfers by id, checkouts by id, declared faults by id, the balances that new transfers draw on,
--- customers, mandates and instruments by id (pay_internal.check_instruments), then idempotency keys
--- by key, then the stripes of totals
--- (pay_internal.record_movements). pay.record locks operations and provider events after transfers;
+-- payments by id, transfers by id, checkouts by id, declared faults by id, the balances that new
+-- transfers draw on, customers, mandates and instruments by id (pay_internal.check_instruments), then
+-- idempotency keys by key, then the stripes of totals (pay_internal.record_movements). pay.record locks operations and provider events after transfers;
 -- a commit waits for neither, because it only adds operations of payments and transfers that it has
 -- locked or made. No transaction waits for one kind while it holds a later one, so commits do not
 -- deadlock. A request that is refused at admission takes no row lock. Transfers out of one balance

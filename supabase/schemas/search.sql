@@ -64,10 +64,10 @@ begin
     limit p_most;
 end $$;
 
--- What a search looks for: {text, values, words, rarest}, and is_common if one of the values or all
--- words have more payments than a search counts: a page then reads the newest payments. rarest: the
--- word with the fewest payments; null if one of the words has none. Null if no payment has the
--- values or the words: a page reads the texts themselves.
+-- The values and words of a search: {text, values, words, rarest}, and is_common if one of the values
+-- or all words have more payments than a search counts: a page then reads the newest payments.
+-- rarest: the word with the fewest payments; null if one of the words has none. Null if no payment
+-- has the values or the words: a page reads the texts themselves.
 create or replace function pay_internal.sought(p_environment_id text, p_text text)
 returns jsonb language plpgsql stable as $$
 declare

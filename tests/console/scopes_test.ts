@@ -79,7 +79,7 @@ consoleCase("a key that only reads", async (step, place) => {
     await page.locator("main h1").waitFor();
     await page.locator("main .loading").first().waitFor({ state: "detached" });
   };
-  /** What a page offers besides reads. */
+  /** The buttons, links and forms of a page that change something. */
   const offers = async () => [
     ...(await page.getByRole("button").allInnerTexts()).filter((name) => !READS.test(name)),
     ...await page.locator('main a[href*="/new"]').allInnerTexts(),

@@ -54,7 +54,7 @@ const pay = (service: TestService, id: string, body: Body, idempotency_key?: str
     ...(idempotency_key !== undefined && { idempotency_key }),
   });
 
-/** What a case looks at: the checkout, its last payment, and how often it was paid. */
+/** Returns the statuses of a checkout and of its last payment, and the number of its payments. */
 function shown({ status, body, text }: TestResponse): unknown[] {
   if (status !== 200) {
     return [status, body.error.code, ...body.error.param ? [body.error.param] : []];

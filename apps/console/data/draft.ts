@@ -13,7 +13,7 @@ export type Change<D> = (changed: Partial<D>) => void;
 /** The names of the values that are texts. */
 type TextName<D> = { [N in keyof D]-?: D[N] extends string ? N : never }[keyof D] & string;
 
-/** What a form knows about the values that the tab keeps. */
+/** The values of a form that the tab keeps. */
 export interface Kept {
   /** Whether the user typed them before they left the form. */
   is_restored: boolean;

@@ -1,5 +1,5 @@
 /**
- * What the key of the session may do. Reads and actions ask here before they are made or offered,
+ * The permissions of the session's key. Reads and actions ask here before they are made or offered,
  * so a key with few scopes sees no refusal of the API.
  */
 
@@ -10,7 +10,7 @@ import type { DescribedCall } from "./snippets.ts";
 
 /** A method of the client, such as `payments.create`. */
 type CallName = keyof typeof CALL_SCOPES;
-/** What an action needs: the scope of a call, or a scope. */
+/** A scope that an action needs, or a call that has one. */
 export type Need = CallName | Scope;
 
 /** The calls that make the items of sections. */

@@ -1,5 +1,6 @@
 /**
- * Changes an existing payment, transfer, checkout or webhook endpoint in three steps: load, decide, commit.
+ * Changes an existing payment, transfer, checkout or webhook endpoint in three steps: load, decide,
+ * commit.
  * If another isolate changes the resource between the load and the commit, all three run again
  * (architecture §2).
  */

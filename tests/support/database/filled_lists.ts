@@ -17,7 +17,7 @@ const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0")
 
 /** The customer of every fifth payment. */
 const CUSTOMER = "ada@example.com";
-/** The endpoint, the payment, the instrument and the checkout with the most rows, and an event of the payment. */
+/** The resources with the most rows, and an event of the payment. */
 const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
 const INSTRUMENT = idOf("ins_", 1);
