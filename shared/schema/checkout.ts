@@ -205,7 +205,7 @@ export const Checkout = z.object({
 export type Checkout = z.infer<typeof Checkout>;
 
 /** The members with which a payer pays. */
-const PAYER = {
+export const PAYER = {
   card: CardInput.optional(),
   iban: IbanInput.optional().describe("Collects from this account, under a mandate of today"),
   method: CheckoutMethod.optional().describe("By default that of `card`, `iban` or `currency`"),
