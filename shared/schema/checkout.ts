@@ -4,8 +4,8 @@
  */
 
 import * as z from "zod";
+import { methodsFor } from "../core/checkout_methods.ts";
 import { CHECKOUT_METHODS, CHECKOUT_STATUSES } from "../core/vocabulary.ts";
-import { isStablecoin } from "../core/currency.ts";
 import { IbanInput } from "./bank_account.ts";
 import { MAX_OTHER_PRICES, MAX_REFERENCE } from "./limits.ts";
 import {
@@ -48,17 +48,6 @@ export const CheckoutMethod = z.enum(CHECKOUT_METHODS).describe(
   "A way to pay: `card`; `sepa_debit` collects from the payer's `iban`; by `sepa`, `swift` and " +
     "`stablecoin` the payer sends the money",
 );
-export type CheckoutMethod = z.infer<typeof CheckoutMethod>;
-
-/** Returns the methods that take a currency, of an amount of 0 those that save. */
-export function methodsFor(currency: string, amount_minor: number): CheckoutMethod[] {
-  if (isStablecoin(currency)) return amount_minor === 0 ? [] : ["stablecoin"];
-  const is_euro = currency === "EUR";
-  return CHECKOUT_METHODS.filter((method) =>
-    method === "card" || method === "sepa_debit" && is_euro ||
-    amount_minor > 0 && (method === "swift" || method === "sepa" && is_euro)
-  );
-}
 
 export const PriceInput = z.object({ amount_minor: AmountMinor, currency: Currency })
   .describe("A price in another currency");
@@ -125,7 +114,7 @@ function agreeingMembers(
   body: NamedTwice & {
     currency: string;
     other_prices?: z.output<typeof PriceInput>[] | undefined;
-    methods?: CheckoutMethod[] | undefined;
+    methods?: z.infer<typeof CheckoutMethod>[] | undefined;
     customer?: { id?: string | undefined } | undefined;
     save?: InstrumentUsage | undefined;
     max_payments?: 1 | null | undefined;

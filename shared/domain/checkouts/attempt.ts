@@ -3,15 +3,11 @@
  * payer's choice makes, and the checkout after it. Pure.
  */
 
+import { type CheckoutMethod, methodsFor } from "../../core/checkout_methods.ts";
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import type { MethodKind } from "../../schema/payment.ts";
-import {
-  type Checkout,
-  type CheckoutMethod,
-  methodsFor,
-  type PayCheckoutBody,
-} from "../../schema/checkout.ts";
+import type { Checkout, PayCheckoutBody } from "../../schema/checkout.ts";
 import type { CreatePaymentBody, PaymentStatus } from "../../schema/payment.ts";
 
 /** Most attempts of a checkout that is no link. */

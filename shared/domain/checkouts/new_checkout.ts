@@ -1,9 +1,10 @@
 /** Makes a new checkout (contract §2). Pure. */
 
+import { methodsFor } from "../../core/checkout_methods.ts";
 import { formatTime } from "../../core/clock.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { CHECKOUT_METHODS } from "../../core/vocabulary.ts";
-import { type Checkout, type CreateCheckoutBody, methodsFor } from "../../schema/checkout.ts";
+import type { Checkout, CreateCheckoutBody } from "../../schema/checkout.ts";
 import { CHECKOUT_HOURS, MAX_CHECKOUT_HOURS } from "../../schema/limits.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { CheckoutRow } from "../../store/checkout_store.ts";
