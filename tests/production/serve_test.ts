@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
+import { availableParallelism } from "node:os";
 import postgres from "postgres";
 import { showRecord } from "../../apps/operator/migrate.ts";
 import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
@@ -37,6 +38,8 @@ const WRONG: [name: string, value: string, message: RegExp][] = [
   ["HOST", "everywhere", /^HOST "everywhere" cannot be used/],
   ["PORT", "80000", /^PORT "80000" cannot be used/],
   ["CONSOLE", "yes", /^CONSOLE "yes" cannot be used/],
+  ["INSTANCES", "0", /^INSTANCES "0" cannot be used/],
+  ["INSTANCES", "65", /^INSTANCES "65" cannot be used: it must be a number from 1 to 64/],
 ];
 
 for (const [name, value, message] of WRONG) {
@@ -60,6 +63,16 @@ Deno.test("readServeSettings() has a console on request only", () => {
   assert.equal(with_console.has_console, true);
   assert.equal(with_console.functions.console_url, "https://pay.example.com/console");
   assert.deepEqual(with_console.functions.allowed_origins, ["https://pay.example.com"]);
+});
+
+Deno.test("readServeSettings() has up to 64 instances, by default one a processor", () => {
+  const instancesOf = (INSTANCES: string) => {
+    const env: Record<string, string> = { ...SETTINGS, INSTANCES };
+    return readServeSettings((name) => env[name]).instances;
+  };
+  const on_linux = Deno.build.os === "linux";
+  assert.equal(instancesOf(""), on_linux ? availableParallelism() : 1);
+  assert.equal(instancesOf(on_linux ? "64" : "1"), on_linux ? 64 : 1);
 });
 
 Deno.test("deno task serve exits with 2 for an invalid setting", async () => {

@@ -36,7 +36,7 @@ async function postmasterOf(data_dir: string): Promise<number | null> {
 
 /** Arguments, the exit code, and the output. */
 const ARGUMENTS: [argument: string, code: number, output: RegExp][] = [
-  ["--help", 0, /^Usage: deno task start\n[^]*PORT[^]*DATA_DIR[^]*DATABASE_URL/],
+  ["--help", 0, /^Usage: deno task start \[--instances N\]\n[^]*PORT[^]*DATA_DIR[^]*DATABASE_URL/],
   ["-h", 0, /^Usage: /],
   ["--port=1", 2, /^"--port=1" is no argument/],
 ];

@@ -69,6 +69,26 @@ export function readPort(text: string | undefined, standard: number): number {
   return port;
 }
 
+/** Most processes of an instance. */
+export const INSTANCES_MAX = 64;
+
+/**
+ * Reads the number of processes that share a port. Only Linux distributes connections to them.
+ * @param name as the user has given it
+ */
+export function readInstances(name: string, text: string): number {
+  const instances = Number(text);
+  if (!/^\d+$/.test(text) || instances < 1 || instances > INSTANCES_MAX) {
+    throw new SettingsError(
+      `${name} "${text}" cannot be used: it must be a number from 1 to ${INSTANCES_MAX}`,
+    );
+  }
+  if (instances > 1 && Deno.build.os !== "linux") {
+    throw new SettingsError(`${name} "${text}" cannot be used: it must be 1, except on Linux`);
+  }
+  return instances;
+}
+
 function readDatabaseUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);

@@ -17,16 +17,17 @@ export interface StopTimes {
  * Opens both functions. The shutdown stops the server, which waits for requests in flight, and then
  * closes their dependencies: attempts under way are recorded or given back.
  * @param env reads the variables of the functions
+ * @param stopServer stops the server of this process
  */
 export function openFunctions(
   env: (name: string) => string | undefined,
-  server: LocalServer,
+  stopServer: LocalServer["stop"],
   shutdown: Shutdown,
   { drain_ms, notice_ms }: StopTimes,
 ): EdgeFunctions {
   const dependencies = openDependencies(env);
   shutdown.add(() => dependencies.close());
-  shutdown.add(() => server.stop(drain_ms, notice_ms));
+  shutdown.add(() => stopServer(drain_ms, notice_ms));
   // First, because the server waits for requests in flight.
   shutdown.add(() => dependencies.webhooks?.inboxes.close());
   return {

@@ -39,12 +39,14 @@ export interface LocalServer {
   stop(deadline_ms: number, notice_ms?: number): Promise<void>;
 }
 
-interface ServerOptions {
+export interface ServerOptions {
   /** The address to listen at; by default 127.0.0.1. */
   hostname?: string;
   /** Handlers beside the functions. The first one that does not return null responds. */
   sites?: readonly SiteHandler[];
   limits?: ConnectionLimits;
+  /** This process shares the port with others, as the first or as a worker. Linux only. */
+  sharing?: "first" | "worker";
   /** The public base URL, if it is another one than that of the port. */
   public_url?: string;
   /** URL of the documentation for the server's own errors; by default that of the port. */
@@ -74,12 +76,12 @@ export async function openLocalServer(
   options: ServerOptions = {},
 ): Promise<LocalServer> {
   const { hostname = LOOPBACK, sites = [], limits = CONNECTION_LIMITS } = options;
-  if (port !== 0) await refuseTakenPort(hostname, port);
+  if (port !== 0 && options.sharing !== "worker") await refuseTakenPort(hostname, port);
   let functions: EdgeFunctions | null = null;
   let is_leaving = false;
   const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
-  const listener = listenOn(hostname, port);
+  const listener = listenOn(hostname, port, options.sharing !== undefined);
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   const origin = `http://${host}:${listener.addr.port}`;
   const { public_url, docs_url = origin + DOCS_PATH } = options;
@@ -118,9 +120,9 @@ export async function openLocalServer(
   };
 }
 
-function listenOn(hostname: string, port: number): Deno.TcpListener {
+function listenOn(hostname: string, port: number, reusePort: boolean): Deno.TcpListener {
   try {
-    return Deno.listen({ hostname, port });
+    return Deno.listen({ hostname, port, reusePort });
   } catch (error) {
     if (error instanceof Deno.errors.AddrInUse) throw takenPort(port);
     if (error instanceof Deno.errors.AddrNotAvailable) {

@@ -1,7 +1,7 @@
 /**
  * Writes the log lines of the functions to a file, so that the terminal shows only messages for
  * the user. Lines are buffered and written in batches, because a write per line would slow down
- * each request. A killed process can lose its last lines.
+ * each request. A killed process can lose its last lines. Several processes can write one file.
  */
 
 interface ServerLog {
@@ -19,7 +19,6 @@ const MAX_BYTES = 64 * 1024 * 1024;
 export function openServerLog(path: string): ServerLog {
   const encoder = new TextEncoder();
   let file = open(path);
-  let size = file.statSync().size;
   let gathered: string[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const flush = () => {
@@ -28,12 +27,12 @@ export function openServerLog(path: string): ServerLog {
     gathered = [];
     try {
       for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
-      size += bytes.length;
-      if (size < MAX_BYTES) return;
-      Deno.renameSync(path, `${path}.1`);
+      const { size, ino } = file.statSync();
+      const is_renamed = Deno.statSync(path).ino !== ino;
+      if (size < MAX_BYTES && !is_renamed) return;
+      if (!is_renamed) Deno.renameSync(path, `${path}.1`);
       file.close();
       file = open(path);
-      size = 0;
     } catch {
       // If the disk is full, log lines are lost and the service continues.
     }

@@ -13,7 +13,7 @@ import { publishOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.
 import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
 import { reasonOf, type Settings, SettingsError } from "../data_dir/settings.ts";
 import { ensureDemoKeys } from "../../operator/demo_account.ts";
-import { siteHandler, type StaticSite } from "../../../tools/site/static_site.ts";
+import { type SiteHandler, siteHandler, type StaticSite } from "../../../tools/site/static_site.ts";
 import {
   type DatabaseOptions,
   type ReadyDatabase,
@@ -32,17 +32,24 @@ import {
 import { openServerLog, redirectConsole } from "./server_log.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { startTicker } from "./ticker.ts";
+import type { Workers } from "./workers.ts";
 
-/** The parts that differ between a start from the sources and one from the npm package. */
-export interface ServiceParts {
+/** The sites that differ between a start from the sources and one from the npm package. */
+export interface SiteParts {
   /** Builds the console. `base_path` is the path of the API on the origin that serves the page. */
   buildConsole(base_path: string): Promise<StaticSite>;
   /** Builds the pages of the documentation. */
   buildDocs(): Promise<StaticSite>;
   /** Builds the reference. Its code samples call `base_url`. */
   buildReference(base_url: string): Promise<StaticSite>;
+}
+
+/** The parts that differ between the programs. */
+export interface ServiceParts extends SiteParts {
   /** Options of the embedded server. */
   database: DatabaseOptions;
+  /** Further processes at the port; by default none. */
+  workers?: Workers;
 }
 
 export interface RunningService {
@@ -53,7 +60,7 @@ export interface RunningService {
 }
 
 /** Time that requests in flight have after Ctrl-C. */
-const DRAIN_MS = 5_000;
+export const DRAIN_MS = 5_000;
 /** Time to wait for an earlier start that is stopping because its launcher was killed. */
 const PREDECESSOR_MS = 2_000;
 
@@ -64,22 +71,11 @@ export async function startService(
   parts: ServiceParts,
 ): Promise<RunningService> {
   await openDataDir(settings.data_dir, shutdown);
-  const sites = [
-    indexPage,
-    // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
-    // localhost or another name.
-    siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(server.base_url).pathname)),
-    siteHandler(REFERENCE_PATH, () => parts.buildReference(server.base_url)),
-    siteHandler(DOCS_PATH, parts.buildDocs),
-  ];
-  const server = await openLocalServer(settings.port, { sites });
+  const { workers } = parts;
+  const sites = sitesOf(parts, () => server.base_url);
+  const server = await openLocalServer(settings.port, { sites, ...workers?.sharing });
   shutdown.add(() => server.stop(DRAIN_MS));
-  const log_path = settings.log_to_stdout ? null : join(settings.data_dir, "server.log");
-  if (log_path !== null) {
-    const log = openServerLog(log_path);
-    redirectConsole(log);
-    shutdown.add(() => log.close());
-  }
+  const log_path = openLog(settings, shutdown);
   // The code of the functions is loaded while PostgreSQL starts.
   const loading = import("./functions.ts");
   loading.catch(() => {});
@@ -90,8 +86,12 @@ export async function startService(
     shutdown.add(publishOperatorUrl(settings.data_dir, database.operator_url));
   }
   const { openFunctions, expectHealthy } = await loading;
-  const environment = functionsEnvironment(settings.data_dir, server, database.functions_url);
-  const functions = openFunctions(environment, server, shutdown, { drain_ms: DRAIN_MS });
+  const variables = functionsEnvironment(settings.data_dir, server, database.functions_url);
+  const pool = workers?.poolSize(Deno.env.get("DB_POOL_SIZE"));
+  if (pool !== undefined) variables["DB_POOL_SIZE"] = pool;
+  const environment = (name: string) => variables[name] ?? Deno.env.get(name);
+  shutdown.add(() => workers?.stop());
+  const functions = openFunctions(environment, server.stop, shutdown, { drain_ms: DRAIN_MS });
   const keys = await ensureDemoKeys(
     database.operator_url,
     await readDemoKeys(settings.data_dir),
@@ -104,7 +104,32 @@ export async function startService(
   server.serve(functions);
   shutdown.add(startTicker(functions["api-v1-payments"], environment("RELAY_TOKEN")!));
   writeCredentials(settings.data_dir, credentials);
+  workers?.start({ ...variables, PORT: String(server.port) });
+  // The workers stop beside this process, and are awaited after it, before the database.
+  shutdown.add(() => void workers?.stop());
   return { database, credentials, log_path };
+}
+
+/** The sites of a start. */
+export function sitesOf(parts: SiteParts, baseUrl: () => string): SiteHandler[] {
+  return [
+    indexPage,
+    // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
+    // localhost or another name.
+    siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(baseUrl()).pathname)),
+    siteHandler(REFERENCE_PATH, () => parts.buildReference(baseUrl())),
+    siteHandler(DOCS_PATH, parts.buildDocs),
+  ];
+}
+
+/** Redirects log lines to the log file. Returns its path, or null if they go to the output. */
+export function openLog({ log_to_stdout, data_dir }: Settings, shutdown: Shutdown): string | null {
+  if (log_to_stdout) return null;
+  const path = join(data_dir, "server.log");
+  const log = openServerLog(path);
+  redirectConsole(log);
+  shutdown.add(() => log.close());
+  return path;
 }
 
 async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> {
@@ -131,7 +156,7 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
   removeOperatorUrl(data_dir);
 }
 
-/** The environment of the functions. Variables that the user has set override the defaults. */
+/** The variables of the functions. Those that the user has set override the defaults. */
 function functionsEnvironment(data_dir: string, server: LocalServer, functions_url: string) {
   const defaults: Record<string, string> = {
     ALLOW_PRIVATE_WEBHOOKS: "true",
@@ -147,7 +172,8 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
     PAYMENTS_DB_URL: functions_url,
     PUBLIC_BASE_URL: server.base_url,
   };
-  return (name: string) => fixed[name] ?? Deno.env.get(name) ?? defaults[name];
+  const set = Object.entries(defaults).map(([name, value]) => [name, Deno.env.get(name) ?? value]);
+  return { ...Object.fromEntries(set), ...fixed } as Record<string, string>;
 }
 
 /**

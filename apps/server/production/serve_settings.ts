@@ -4,19 +4,28 @@
  */
 
 import { isIP } from "node:net";
+import { availableParallelism } from "node:os";
 import { readSettings } from "../../../shared/functions/read_settings.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
-import { readPort, readSwitch, SettingsError } from "../data_dir/settings.ts";
+import {
+  INSTANCES_MAX,
+  readInstances,
+  readPort,
+  readSwitch,
+  SettingsError,
+} from "../data_dir/settings.ts";
 import { CONSOLE_PATH } from "../local/local_server.ts";
 
 type Environment = (name: string) => string | undefined;
 
-interface ServeSettings {
+export interface ServeSettings {
   /** HOST: the address to listen at. */
   hostname: string;
   /** PORT. 0 stands for any free port. */
   port: number;
+  /** INSTANCES: the processes at the port; by default one for each processor, on Linux. */
+  instances: number;
   /** CONSOLE=1: the console is served too. */
   has_console: boolean;
   functions: Settings;
@@ -26,6 +35,9 @@ interface ServeSettings {
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8000;
+const DEFAULT_INSTANCES = Deno.build.os === "linux"
+  ? Math.min(availableParallelism(), INSTANCES_MAX)
+  : 1;
 
 /**
  * Reads and checks the settings.
@@ -49,6 +61,7 @@ export function readServeSettings(env: Environment): ServeSettings {
   return {
     hostname: readHost(read("HOST") ?? DEFAULT_HOST),
     port: readPort(read("PORT"), DEFAULT_PORT),
+    instances: readInstances("INSTANCES", read("INSTANCES") ?? String(DEFAULT_INSTANCES)),
     has_console,
     functions: readFunctions(functions_env),
     env: functions_env,

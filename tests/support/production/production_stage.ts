@@ -25,7 +25,7 @@ interface Stage {
   key: string;
   sql: postgres.Sql;
   /** Launches an instance, by default at a free port. */
-  launch(port?: number): Promise<Instance>;
+  launch(port?: number, env?: Record<string, string>): Promise<Instance>;
   /** Sends a POST to an instance, which must make something. */
   send(instance: Instance, path: string, body: unknown): Promise<void>;
 }
@@ -48,7 +48,7 @@ export async function openStage(
   return {
     key,
     sql,
-    async launch(port = 0) {
+    async launch(port = 0, env = {}) {
       const instance = await launchInstance({
         ...SETTINGS,
         PAYMENTS_DB_URL: database.functions_url,
@@ -56,6 +56,7 @@ export async function openStage(
         RATE_LIMIT_PER_SECOND: "0",
         SANDBOX_STORAGE_GB: "0",
         PORT: String(port),
+        ...env,
       });
       open.defer(async () => void await instance.end("SIGKILL"));
       return instance;

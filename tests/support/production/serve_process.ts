@@ -6,6 +6,7 @@ import { type EndedProgram, runProgram } from "../common/running_program.ts";
 
 /** An instance that serves. */
 export interface Instance {
+  pid: number;
   base_url: string;
   output(): string;
   /** Sends a signal that does not end it. */
@@ -16,11 +17,12 @@ export interface Instance {
 
 type Environment = Record<string, string>;
 
-/** Launches an instance and resolves when it serves. Throws if it ends before. */
+/** Launches an instance, of one process unless INSTANCES is set, and resolves when it serves. Throws if it ends before. */
 export async function launchInstance(env: Environment): Promise<Instance> {
   const program = start(SERVE_COMMAND, env);
   const [, base_url] = await program.printed(/Serving (\S+)/);
   return {
+    pid: program.pid,
     base_url: base_url!,
     output: program.output,
     send: program.kill,
@@ -42,4 +44,4 @@ export async function runMigrate(env: Environment): Promise<EndedProgram> {
 }
 
 const start = (command: readonly string[], env: Environment) =>
-  runProgram(command, { PORT: "0", DATABASE_URL: "", ...env });
+  runProgram(command, { PORT: "0", INSTANCES: "1", DATABASE_URL: "", ...env });
