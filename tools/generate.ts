@@ -22,6 +22,7 @@ import { replaceKnownNames } from "./generate/known_names.ts";
 import { renderPlacesTable } from "./generate/places_table.ts";
 import { renderRailsSql } from "./generate/rails_sql.ts";
 import { renderRailsTable } from "./generate/rails_table.ts";
+import { replaceStatusLists } from "./generate/status_lists.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES, REFUND_STATUSES } from "../shared/core/vocabulary.ts";
 import { LIVE_CONNECTORS } from "../shared/domain/rails.ts";
@@ -60,6 +61,8 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
   },
   { path: "supabase/schemas/exposed_columns.sql", render: renderExposedColumns },
   { path: "supabase/schemas/rails.sql", render: renderRailsSql },
+  ...["bank_orders", "chain_deposits", "erasure", "payment_totals", "sandbox_clock_due"]
+    .map((topic) => ({ path: `supabase/schemas/${topic}.sql`, render: replaceStatusLists })),
   {
     path: "supabase/migrations/20261124000300_payments.sql",
     render: (committed) =>

@@ -22,7 +22,6 @@ import { invalidDisputeState, isOpen } from "../domain/payments/dispute_payment.
 import {
   advancesOf,
   type Deposit,
-  halfOfRest,
   invalidState,
   invalidTransferState,
   isDeposit,
@@ -30,13 +29,13 @@ import {
   isRefundable,
   missingAmount,
   nextStatuses,
-  refundable,
   settlesAtOnce,
   transferAdvances,
 } from "../domain/payments/lifecycle.ts";
 import { declineResponse } from "../domain/payments/payment_steps.ts";
 import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
+import { halfOfRest, refundable } from "../domain/payment_statuses.ts";
 import { type Rail, railNames } from "../domain/rails.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import {
@@ -173,10 +172,6 @@ function eventTo(
       return challengeEvent(operation, page);
     case "processing":
       return eventOf(operation, "pending");
-    case "cancelled":
-      return eventOf(operation, "cancelled", { op: "cancel" });
-    case "declined":
-      return eventOf(operation, "declined", { decline_code: "payment_declined" });
     case "failed":
       return isRefundable(payment)
         ? eventOf(operation, "returned", { amount_minor: payment.amount_captured, ...failure })
@@ -188,7 +183,7 @@ function eventTo(
     case "pending":
       throw new Error("only a payment that the payer sends can be moved to pending");
     default:
-      return to satisfies never;
+      return eventOf(operation, to);
   }
 }
 

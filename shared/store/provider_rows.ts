@@ -8,21 +8,20 @@ import type { DeclineAdvice, DeclineCode } from "../core/errors.ts";
 import type { Sealed } from "../core/vault.ts";
 import type { PayeeCheck } from "../schema/bank_account.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
-import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
+import type { FailureCode, NextAction, PaymentStatus, ShownCard } from "../schema/payment.ts";
 import type { ChangedRows, LoadedSubject, StoredResponse } from "./commit_rows.ts";
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
+/** A status of a payment, unless providers report it in other words, or one of the other states. */
 export type ProviderEventState =
-  | "pending"
-  | "requires_action"
-  | "authorized"
+  | Exclude<
+    PaymentStatus,
+    "processing" | "completed" | "partially_refunded" | "refunded" | "chargeback"
+  >
   /** The money has come, but can still be undone. */
   | "received"
   | "succeeded"
-  | "declined"
-  | "failed"
-  | "cancelled"
   | "returned"
   | "disputed"
   | "dispute_under_review"

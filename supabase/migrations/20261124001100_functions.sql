@@ -1815,8 +1815,7 @@ $$;
 
 create or replace function pay_internal.has_no_result(p_status text)
 returns boolean language sql immutable parallel safe as $$
-  select p_status not in ('completed', 'partially_refunded', 'refunded', 'chargeback', 'declined',
-    'failed', 'cancelled')
+  select p_status in (/* open */ 'pending', 'requires_action', 'processing', 'authorized')
 $$;
 
 create or replace function pay.list_bank_orders(p_account_id text)
@@ -2340,7 +2339,8 @@ begin
       limit p_limit
     )
     select d.xpub_index, d.payment_id, d.provider_reference, d.currency,
-      pay_internal.wire_time(d.expires_at), p.status in ('pending', 'processing'),
+      pay_internal.wire_time(d.expires_at),
+      p.status in (/* waits for money */ 'pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
     cross join lateral (
@@ -2451,7 +2451,8 @@ begin
   where deposit.ctid = any (array(
     select o.ctid from pay.deposit_addresses o
     join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
-    where o.watch_until <= p_at and p.status not in ('pending', 'processing')
+    where o.watch_until <= p_at
+      and p.status not in (/* waits for money */ 'pending', 'processing')
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.watch_until
     limit p_batch for update of o skip locked
@@ -3265,7 +3266,8 @@ create or replace function pay_internal.open_of_person(
   p_environment_id text, p_customer_id text, p_person bytea, p_ids text[], p_at timestamptz
 ) returns json language plpgsql stable as $$
 declare
-  v_open constant text[] := array['pending', 'requires_action', 'processing', 'authorized'];
+  v_open constant text[] := array[
+    /* open */ 'pending', 'requires_action', 'processing', 'authorized'];
 begin
   return (
     with known as (
@@ -6056,7 +6058,8 @@ begin
     select
       (floor(extract(epoch from f.created_at) * 1000)::bigint - v_from_ms) / v_bucket_ms as bucket,
       f.status, f.currency, count(*) as payments, sum(f.amount_minor) as amount,
-      sum(case when f.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+      sum(case
+        when f.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
         then f.amount_minor - f.amount_released else 0 end) as captured,
       sum(f.amount_refunded) as refunded
     from found f
@@ -7476,8 +7479,7 @@ begin
   found as materialized (
     select c.environment_id, c.id, subject.body, subject.sequence, r.body as refund_body,
       case c.op
-        when 'authorize' then subject.status not in ('completed', 'declined', 'failed', 'cancelled',
-          'partially_refunded', 'refunded', 'chargeback')
+        when 'authorize' then pay_internal.has_no_result(subject.status)
         when 'transfer' then subject.status = 'pending'
         else r.status = 'pending'
       end as is_open
@@ -8403,12 +8405,16 @@ create or replace function pay_internal.due_kind(
 ) returns text language sql immutable as $$
   select case p_op
     when 'authorize' then
-      case when p_payment_status in ('pending', 'processing') then 'payment_result' end
+      case when p_payment_status in (/* waits for money */ 'pending', 'processing')
+        then 'payment_result' end
     when 'abandon' then
-      case when p_payment_status in ('pending', 'requires_action', 'processing')
+      case when p_payment_status in (
+          /* waits for the payer */ 'pending', 'requires_action', 'processing')
         then case when pay_internal.rail_needs_token(p_method_kind)
           then 'authentication_end' else 'payment_end' end end
-    when 'expire' then case when p_payment_status = 'authorized' then 'authorization_end' end
+    when 'expire' then
+      case when p_payment_status in (/* waits for its capture */ 'authorized')
+        then 'authorization_end' end
     when 'dispute_expire' then case when p_has_open_dispute then 'dispute_loss' end
     when 'return' then case when p_payment_status <> 'failed' then 'payment_return' end
     when 'transfer' then 'transfer_result'

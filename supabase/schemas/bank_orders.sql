@@ -45,8 +45,7 @@ $$;
 -- Reports whether a payment, refund or transfer has no result yet, by its status.
 create or replace function pay_internal.has_no_result(p_status text)
 returns boolean language sql immutable parallel safe as $$
-  select p_status not in ('completed', 'partially_refunded', 'refunded', 'chargeback', 'declined',
-    'failed', 'cancelled')
+  select p_status in (/* open */ 'pending', 'requires_action', 'processing', 'authorized')
 $$;
 
 -- An order with what it is about, and the file that has it. kind: collection, refund or transfer.

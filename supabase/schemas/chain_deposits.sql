@@ -99,7 +99,8 @@ begin
       limit p_limit
     )
     select d.xpub_index, d.payment_id, d.provider_reference, d.currency,
-      pay_internal.wire_time(d.expires_at), p.status in ('pending', 'processing'),
+      pay_internal.wire_time(d.expires_at),
+      p.status in (/* waits for money */ 'pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
     cross join lateral (
@@ -225,7 +226,8 @@ begin
   where deposit.ctid = any (array(
     select o.ctid from pay.deposit_addresses o
     join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
-    where o.watch_until <= p_at and p.status not in ('pending', 'processing')
+    where o.watch_until <= p_at
+      and p.status not in (/* waits for money */ 'pending', 'processing')
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.watch_until
     limit p_batch for update of o skip locked

@@ -163,7 +163,8 @@ create or replace function pay_internal.open_of_person(
   p_environment_id text, p_customer_id text, p_person bytea, p_ids text[], p_at timestamptz
 ) returns json language plpgsql stable as $$
 declare
-  v_open constant text[] := array['pending', 'requires_action', 'processing', 'authorized'];
+  v_open constant text[] := array[
+    /* open */ 'pending', 'requires_action', 'processing', 'authorized'];
 begin
   return (
     with known as (

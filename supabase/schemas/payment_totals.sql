@@ -29,7 +29,8 @@ begin
     select
       (floor(extract(epoch from f.created_at) * 1000)::bigint - v_from_ms) / v_bucket_ms as bucket,
       f.status, f.currency, count(*) as payments, sum(f.amount_minor) as amount,
-      sum(case when f.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+      sum(case
+        when f.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
         then f.amount_minor - f.amount_released else 0 end) as captured,
       sum(f.amount_refunded) as refunded
     from found f

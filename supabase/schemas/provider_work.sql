@@ -292,8 +292,7 @@ begin
   found as materialized (
     select c.environment_id, c.id, subject.body, subject.sequence, r.body as refund_body,
       case c.op
-        when 'authorize' then subject.status not in ('completed', 'declined', 'failed', 'cancelled',
-          'partially_refunded', 'refunded', 'chargeback')
+        when 'authorize' then pay_internal.has_no_result(subject.status)
         when 'transfer' then subject.status = 'pending'
         else r.status = 'pending'
       end as is_open

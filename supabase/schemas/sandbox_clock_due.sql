@@ -12,12 +12,16 @@ create or replace function pay_internal.due_kind(
 ) returns text language sql immutable as $$
   select case p_op
     when 'authorize' then
-      case when p_payment_status in ('pending', 'processing') then 'payment_result' end
+      case when p_payment_status in (/* waits for money */ 'pending', 'processing')
+        then 'payment_result' end
     when 'abandon' then
-      case when p_payment_status in ('pending', 'requires_action', 'processing')
+      case when p_payment_status in (
+          /* waits for the payer */ 'pending', 'requires_action', 'processing')
         then case when pay_internal.rail_needs_token(p_method_kind)
           then 'authentication_end' else 'payment_end' end end
-    when 'expire' then case when p_payment_status = 'authorized' then 'authorization_end' end
+    when 'expire' then
+      case when p_payment_status in (/* waits for its capture */ 'authorized')
+        then 'authorization_end' end
     when 'dispute_expire' then case when p_has_open_dispute then 'dispute_loss' end
     when 'return' then case when p_payment_status <> 'failed' then 'payment_return' end
     when 'transfer' then 'transfer_result'

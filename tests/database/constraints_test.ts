@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idGenerator, isId } from "../../shared/core/ids.ts";
+import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { ENDPOINT_URL_LENGTH_MAX } from "../../shared/core/endpoint_url.ts";
 import { MAX_ACTIVE_SECRETS } from "../../shared/domain/webhooks/endpoint_secret.ts";
 import { MAX_SANDBOX_ENDPOINTS } from "../../shared/domain/webhooks/webhook_endpoints.ts";
@@ -14,7 +15,6 @@ import { MAX_BYTES } from "../../shared/sandbox/masked_body.ts";
 import { MAX_KEPT_SANDBOXES, MAX_SANDBOXES } from "../../shared/sandbox/sandbox_store.ts";
 import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS } from "../../shared/schema/limits.ts";
 import { MAX_AMOUNT_MINOR } from "../../shared/schema/limits.ts";
-import type { PaymentStatus } from "../../shared/schema/payment.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { MAX_PENDING_DELIVERIES } from "../../shared/store/outcome.ts";
 import { MOST_OPEN_CHECKOUTS } from "../../shared/store/checkout_store.ts";
@@ -39,15 +39,10 @@ const OF_NOTHING = { amount_minor: 0, instrument_id: "ins_1" };
 const MOVED = [{ amount_refunded: 1 }, { amount_refunding: 1 }, { amount_disputed: 1 }];
 
 /** Amounts that a payment of 1000 in each status cannot have. */
-const WRONG_MONEY: Record<PaymentStatus, Partial<typeof NO_MONEY>[]> = {
-  pending: MOVED,
-  requires_action: MOVED,
-  processing: MOVED,
-  authorized: MOVED,
+const WRONG_MONEY: Record<string, Partial<typeof NO_MONEY>[]> = {
+  ...Object.fromEntries(PAYMENT_STATUSES.map((status) => [status, MOVED])),
   completed: [{ amount_disputed: 1 }, { amount_refunded: 1 }],
-  declined: MOVED,
   failed: [{ amount_disputed: 1 }],
-  cancelled: MOVED,
   partially_refunded: [
     {},
     { amount_refunded: 1000 },
@@ -63,19 +58,15 @@ const WRONG_MONEY: Record<PaymentStatus, Partial<typeof NO_MONEY>[]> = {
 };
 
 /** Values that a payment of 1000 in each status can have. */
-const RIGHT_MONEY: Record<PaymentStatus, Record<string, unknown>[]> = {
-  pending: [OF_NOTHING],
-  requires_action: [OF_NOTHING],
-  processing: [OF_NOTHING],
+const RIGHT_MONEY: Record<string, Record<string, unknown>[]> = {
+  ...Object.fromEntries(PAYMENT_STATUSES.map((status) => [status, [OF_NOTHING]])),
   authorized: [{}],
   completed: [
     { amount_refunding: 1000 },
     { amount_released: 999, amount_refunding: 1 },
     OF_NOTHING,
   ],
-  declined: [OF_NOTHING],
   failed: [{ amount_refunded: 1000 }, { amount_refunded: 400, amount_refunding: 600 }, OF_NOTHING],
-  cancelled: [OF_NOTHING],
   partially_refunded: [
     { amount_refunded: 399, amount_released: 600 },
     { amount_refunded: 1, amount_refunding: 999 },

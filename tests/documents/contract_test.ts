@@ -16,7 +16,8 @@ import {
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
-import { nextStatuses, type Standing } from "../../shared/domain/payments/lifecycle.ts";
+import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
+import type { Standing } from "../../shared/domain/payment_statuses.ts";
 import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";

@@ -3,10 +3,11 @@
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import {
   isCancellable,
+  isCapturable,
   isRefundable,
   nextStatuses,
-  type Standing,
 } from "../../shared/domain/payments/lifecycle.ts";
+import type { Standing } from "../../shared/domain/payment_statuses.ts";
 import { RAILS } from "../../shared/domain/rails.ts";
 
 type Status = typeof PAYMENT_STATUSES[number];
@@ -49,7 +50,7 @@ function labelOf(from: Status, to: Status, rails: readonly (typeof METHOD_KINDS[
   const [payment] = standings(from, "card");
   if (to === "cancelled" && isCancellable(payment!)) return "cancel";
   if (to.endsWith("refunded") && isRefundable(payment!)) return "refund";
-  if (to === "completed" && from === "authorized") return "capture";
+  if (to === "completed" && isCapturable(payment!)) return "capture";
   if (to === "authorized") return "manual capture";
   return from === "chargeback" ? "dispute won" : "";
 }

@@ -23,8 +23,8 @@ import {
   isDeposit,
   isOpenDeposit,
   settlesAtOnce,
-  type Standing,
 } from "../../../shared/domain/payments/lifecycle.ts";
+import type { Standing } from "../../../shared/domain/payment_statuses.ts";
 
 /** Writes a number with groups: `1165` → `1,165`. */
 export function countText(count: number): string {

@@ -2,7 +2,8 @@
 
 import type { RefundReason, RequestOptions } from "../../../packages/client/mod.ts";
 import { REFUND_REASONS } from "../../../shared/core/vocabulary.ts";
-import { isDeposit, refundable } from "../../../shared/domain/payments/lifecycle.ts";
+import { isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
+import { refundable } from "../../../shared/domain/payment_statuses.ts";
 import { RAILS } from "../../../shared/domain/rails.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { call } from "../data/calls.ts";

@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { isChallengeUrl } from "../../../shared/sandbox/challenge_url.ts";
 import { advancesOf, isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
+import { STATUSES, type WaitsFor } from "../../../shared/domain/payment_statuses.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { ActionButton, useAction } from "../parts/action.tsx";
@@ -22,23 +23,18 @@ export function PaymentCallout({ payment }: { payment: Payment }) {
   if (next_action && next_action.type !== "authenticate" && isDeposit(payment)) {
     return <DepositCallout payment={payment} action={next_action} />;
   }
-  const Callout = CALLOUTS[payment.status];
+  const { waits_for } = STATUSES[payment.status];
+  const Callout = waits_for && CALLOUTS[waits_for];
   return Callout && <Callout payment={payment} />;
 }
 
-/** The decision of each status. */
-const CALLOUTS: Record<Payment["status"], ComponentType<{ payment: Payment }> | null> = {
-  pending: null,
-  requires_action: AuthenticationCallout,
-  processing: null,
-  authorized: CaptureCallout,
-  completed: null,
-  declined: null,
-  failed: null,
-  cancelled: null,
-  partially_refunded: null,
-  refunded: null,
-  chargeback: DisputeCallout,
+/** The decision for which a payment waits. Only the payer and the provider decide the others. */
+const CALLOUTS: Record<WaitsFor, ComponentType<{ payment: Payment }> | null> = {
+  money: null,
+  authentication: AuthenticationCallout,
+  result: null,
+  capture: CaptureCallout,
+  evidence: DisputeCallout,
 };
 
 /** The buttons that complete 3-D Secure for the payer. */

@@ -6,9 +6,10 @@ import { DISPUTE_REASONS } from "../../../shared/core/vocabulary.ts";
 import {
   advancesOf,
   isCancellable,
+  isCapturable,
   isRefundable,
-  refundable,
 } from "../../../shared/domain/payments/lifecycle.ts";
+import { refundable } from "../../../shared/domain/payment_statuses.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { RefundDialog } from "../forms/amount_dialogs.tsx";
 import { call } from "../data/calls.ts";
@@ -63,7 +64,7 @@ function CancelDialog({ payment, close }: { payment: Payment; close: () => void 
       close={close}
     >
       <p>
-        {payment.status === "authorized"
+        {isCapturable(payment)
           ? `The card gets the ${amount} back that are held on it, and no capture can take them.`
           : `The payer can no longer pay the ${amount}.`} A cancelled payment stays cancelled.
       </p>

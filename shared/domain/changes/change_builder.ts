@@ -28,7 +28,7 @@ import type { NewOperationRow } from "../../store/operation_row.ts";
 import { methodOf } from "../rails.ts";
 import { type EventContext, eventRow } from "./event.ts";
 import { ResourceText } from "./resource_text.ts";
-import { isPaidCheckout, maskedMethod, statusOfSaved } from "./saved_instrument.ts";
+import { maskedMethod, statusOfSaved } from "./saved_instrument.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
@@ -240,7 +240,7 @@ export class ChangeBuilder<T extends Subject> {
   /** Returns what the change means to the checkout of the payment; null: nothing. */
   #checkoutRow(payment: Payment): AttemptRow | null {
     const { id: payment_id, checkout_id, status } = payment;
-    const is_paid = this.#events.some(({ type }) => isPaidCheckout(payment, type));
+    const is_paid = statusOfSaved(payment) === "active" && this.#saved_as !== "active";
     const is_declined = status === "declined";
     if (checkout_id === null || !(this.#attempt || is_paid || is_declined)) return null;
     return {

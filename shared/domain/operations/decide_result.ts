@@ -5,7 +5,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
-import type { Payment, PaymentStatus } from "../../schema/payment.ts";
+import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Change, MovementRow, StoredResponse } from "../../store/commit_rows.ts";
 import type { OperationResult } from "../../store/operation_row.ts";
@@ -26,12 +26,14 @@ import type {
 import { eventOf, type Operation, rowOf } from "../providers/operation.ts";
 import {
   invalidState,
+  isCapturable,
   isDeposit,
   isOpenDeposit,
   isProcessing,
   isUnsuccessful,
   nextStatuses,
 } from "../payments/lifecycle.ts";
+import { STATUSES, type WaitsFor } from "../payment_statuses.ts";
 import { handled, recordOf, rowsOf, unhandled, unusableAccount } from "./event_record.ts";
 
 /** Delays before each further attempt. After the last one the service asks hourly. */
@@ -52,10 +54,10 @@ const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
  */
 const REPLY_LENGTH_MAX = 300;
 
-/** The status of a payment that an operation ends. */
-const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
-  ["abandon", "requires_action"],
-  ["expire", "authorized"],
+/** The step of a payment that an operation ends. */
+const ENDS: ReadonlyMap<ProviderOp, WaitsFor> = new Map([
+  ["abandon", "authentication"],
+  ["expire", "capture"],
 ]);
 
 /** Operations for which no request waits. The service sends them again, or the operator decides. */
@@ -154,7 +156,7 @@ function decide(
 
 /**
  * Makes the record that settles an operation which has nothing left to do. Its payment has left the
- * status that the operation ends, and never gets a status of `ENDS` again; or its dispute has
+ * step that the operation ends, and never comes to a step of `ENDS` again; or its dispute has
  * evidence or an end. Returns null for other operations.
  */
 export function pointlessRecord(operation: Operation): ProviderRecord | null {
@@ -184,9 +186,10 @@ export function unsentRecord(environment_id: string, id: string, reason: string)
   };
 }
 
-/** Reports whether the payment has left the status that the operation ends. */
+/** Reports whether the payment has left the step that the operation ends. */
 function isEnded({ op, subject }: Operation): boolean {
-  if (!ENDS.has(op) || ENDS.get(op) === subject.status) return false;
+  const waits_for = subject.object === "payment" ? STATUSES[subject.status].waits_for : null;
+  if (!ENDS.has(op) || ENDS.get(op) === waits_for) return false;
   // A payment that was not successful here can still be open at a live provider.
   return op !== "abandon" || !subject.livemode || !isUnsuccessful(subject);
 }
@@ -198,7 +201,7 @@ function isEnded({ op, subject }: Operation): boolean {
 function isAdvanced({ op, subject, refund }: Operation): boolean {
   if (subject.livemode) return false;
   if (op === "authorize") return subject.object === "payment" && !isProcessing(subject);
-  if (op === "capture") return subject.status !== "authorized";
+  if (op === "capture") return subject.object === "payment" && !isCapturable(subject);
   return op === "refund" && refund?.status !== "pending";
 }
 

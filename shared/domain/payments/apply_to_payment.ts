@@ -7,10 +7,10 @@
 import type { DeclineCode } from "../../core/errors.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { canBecome, canBeReturned, isDeposit } from "./lifecycle.ts";
+import { canBecome, canBeReturned, isCapturable, isDeposit } from "./lifecycle.ts";
 import {
   authorize,
-  cancel,
+  become,
   complete,
   decline,
   fail,
@@ -70,7 +70,7 @@ export function applyToPayment(
       return applyOutcome(change, event);
     case "abandon":
       // The payer has authenticated at the last moment.
-      return payment.status === "authorized" ? IGNORED : applyOutcome(change, event);
+      return isCapturable(payment) ? IGNORED : applyOutcome(change, event);
     case "refund":
       return applyToRefund(change, refund, event);
     case "payee_check":
@@ -93,8 +93,8 @@ export function applyToPayment(
 
 function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
-  const { next_action, later } = event;
-  switch (event.state) {
+  const { state, next_action, later } = event;
+  switch (state) {
     case "pending":
       if (payment.status !== "pending") return IGNORED;
       return apply(() => {
@@ -132,8 +132,6 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
         fail(change, failureIn(event));
         if (event.op === "authorize") closeAtProvider(change, event);
       });
-    case "cancelled":
-      return canBecome(payment, "cancelled") ? apply(() => cancel(change)) : IGNORED;
     case "returned":
       return applyReturn(change, event);
     case "received":
@@ -142,9 +140,9 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "dispute_under_review":
     case "dispute_won":
     case "dispute_lost":
-      return exception(`a payment has no provider event ${event.state}`);
+      return exception(`a payment has no provider event ${state}`);
     default:
-      return event.state satisfies never;
+      return canBecome(payment, state) ? apply(() => become(change, state)) : IGNORED;
   }
 }
 

@@ -5,7 +5,8 @@
 
 import type { Refund } from "../../schema/refund.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { isRefundable, refundable } from "./lifecycle.ts";
+import { refundable } from "../payment_statuses.ts";
+import { isRefundable } from "./lifecycle.ts";
 import {
   beginRefund,
   completeRefund,

@@ -7,7 +7,7 @@ import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
-import { invalidState, isCancellable, isDeposit, nextStatuses } from "./lifecycle.ts";
+import { invalidState, isCancellable, isCapturable, isDeposit, nextStatuses } from "./lifecycle.ts";
 
 /** Begins the capture of an authorized payment, whole or in part. Throws `ApiError`. */
 export function captureOf(
@@ -29,7 +29,7 @@ export function cancelOf(payment: Payment, context: RequestContext): Begun {
 
 /** Returns the amount to capture. Throws `ApiError` if the payment does not allow the capture. */
 function captureAmount(payment: Payment, body: CapturePaymentBody): number {
-  if (payment.status !== "authorized") {
+  if (!isCapturable(payment)) {
     throw invalidState("capture", payment, nextStatuses(payment));
   }
   const amount_minor = amountOf(body) ?? payment.amount_minor;

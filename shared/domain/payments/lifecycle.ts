@@ -1,104 +1,21 @@
 /**
- * The lifecycles of payments and transfers: the statuses that can follow each status (contract §2,
- * contract §3). All moves check here first. Pure.
+ * The lifecycles of payments and transfers: what can follow for a payment, by its status, and for a
+ * transfer (contract §2, contract §3). All moves check here first. Pure.
  */
 
 import { ApiError } from "../../core/errors.ts";
-import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
+import { CHECKS_TO_APPROVE, PAYMENT_STATUSES } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
+import { hasMoney, type Mover, type Standing, STATUSES } from "../payment_statuses.ts";
 import { railOf, RAILS } from "../rails.ts";
 
-/** The payments that an advance moves, or who moves them in its place. */
-type Mover = ((payment: Standing) => boolean) | "only a cancel" | "only a provider";
-const always = () => true;
-const isAutomatic = ({ capture }: Standing) => capture === "automatic";
-const isManual = ({ capture }: Standing) => capture === "manual";
-const canBeDisputed = (payment: Standing) => refundable(payment) > 0;
-/** A payment of 0 has no money that could go back. */
-const hasMoney = ({ amount_captured }: Standing) => amount_captured > 0;
-const hasNoPendingRefund = (payment: Standing) =>
-  payment.amount_refunding === 0 && hasMoney(payment);
-const isOnRailWithReturns = (payment: Standing) =>
-  RAILS[payment.method_kind].returns !== null && hasMoney(payment);
-
-/**
- * Statuses that can follow each status, for some payment (contract §2). `advancesOf` has the
- * advances of a payment that the payer sends. Money that a provider moves after a refund is not in
- * the table: a refund that fails, and a dispute or a return of a refunded payment.
- */
-const MOVES: Record<PaymentStatus, Partial<Record<PaymentStatus, Mover>>> = {
-  pending: {
-    requires_action: always,
-    processing: always,
-    authorized: isManual,
-    completed: isAutomatic,
-    declined: always,
-    failed: always,
-    cancelled: always,
-  },
-  requires_action: {
-    processing: "only a provider",
-    authorized: isManual,
-    completed: isAutomatic,
-    declined: always,
-    failed: always,
-    cancelled: "only a cancel",
-  },
-  processing: {
-    // Only of a payment to an address: the chain has undone its transfers.
-    pending: "only a provider",
-    requires_action: "only a provider",
-    authorized: isManual,
-    completed: isAutomatic,
-    declined: always,
-    failed: always,
-    cancelled: "only a provider",
-  },
-  authorized: { completed: always, failed: always, cancelled: always },
-  completed: {
-    partially_refunded: (payment) => halfOfRest(payment) > 0,
-    refunded: hasNoPendingRefund,
-    chargeback: canBeDisputed,
-    failed: isOnRailWithReturns,
-  },
-  partially_refunded: {
-    partially_refunded: "only a provider",
-    refunded: hasNoPendingRefund,
-    chargeback: canBeDisputed,
-    failed: isOnRailWithReturns,
-  },
-  // A dispute that the merchant has won gives the money back.
-  chargeback: {
-    completed: ({ amount_refunded }) => amount_refunded === 0,
-    partially_refunded: ({ amount_refunded }) => amount_refunded > 0,
-  },
-  declined: {},
-  failed: {},
-  cancelled: {},
-  refunded: {},
-};
-
 /** Statuses in which a payment can be cancelled: no money has moved and none is in transit. */
-export const CANCELLABLE_STATUSES = Object.entries(MOVES)
-  .filter(([, { cancelled = "only a provider" }]) => cancelled !== "only a provider")
-  .map(([status]) => status as PaymentStatus);
-
-/** Whether a payment is open: for money that the payer sends, or for a result of the provider. */
-const OPEN_FOR: Record<PaymentStatus, "money" | "money or a result" | null> = {
-  pending: "money",
-  requires_action: null,
-  processing: "money or a result",
-  authorized: null,
-  completed: null,
-  declined: null,
-  failed: null,
-  cancelled: null,
-  partially_refunded: null,
-  refunded: null,
-  chargeback: null,
-};
+export const CANCELLABLE_STATUSES = PAYMENT_STATUSES.filter((status) => {
+  const { cancelled = "only a provider" } = STATUSES[status].moves;
+  return cancelled !== "only a provider";
+});
 
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 export const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
@@ -108,22 +25,9 @@ export function isUnsuccessful({ status }: Pick<Payment | Transfer, "status">): 
   return status === "declined" || status === "failed";
 }
 
-/** The fields of a payment that decide its moves. */
-export type Standing =
-  & Pick<
-    Payment,
-    | "status"
-    | "method_kind"
-    | "capture"
-    | "amount_captured"
-    | "amount_refunded"
-    | "amount_refunding"
-  >
-  & Partial<Pick<Payment, "amount_minor" | "amount_received">>;
-
 /** Reports whether a status can follow the status of the payment. */
 export function canBecome(payment: Standing, status: PaymentStatus): boolean {
-  return MOVES[payment.status][status] !== undefined;
+  return STATUSES[payment.status].moves[status] !== undefined;
 }
 
 /** Returns the statuses to which `advance` can move the payment now. */
@@ -141,7 +45,7 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
         : ["pending", "completed"];
     }
   }
-  const moves = Object.entries(MOVES[payment.status]) as [PaymentStatus, Mover][];
+  const moves = Object.entries(STATUSES[payment.status].moves) as [PaymentStatus, Mover][];
   return moves.filter(([, mover]) => typeof mover === "function" && mover(payment))
     .map(([next]) => next);
 }
@@ -166,7 +70,8 @@ export function isDeposit<T extends Pick<Standing, "amount_received">>(
 
 /** Reports whether a payment that the payer sends waits for money. */
 export function isOpenDeposit({ status }: Pick<Standing, "status">): boolean {
-  return OPEN_FOR[status] !== null;
+  const { waits_for } = STATUSES[status];
+  return waits_for === "money" || waits_for === "result";
 }
 
 /** Returns the amount that the payer has not sent yet, in minor units. */
@@ -187,7 +92,12 @@ export function isCancellable(payment: Standing): boolean {
 
 /** Reports whether the provider still has to say what becomes of the payment. */
 export function isProcessing({ status }: Standing): boolean {
-  return OPEN_FOR[status] === "money or a result";
+  return STATUSES[status].waits_for === "result";
+}
+
+/** Reports whether the merchant can capture the payment. */
+export function isCapturable({ status }: Pick<Payment, "status">): boolean {
+  return STATUSES[status].waits_for === "capture";
 }
 
 /** Reports whether the payment can be refunded. */
@@ -207,16 +117,6 @@ export function refundStatus(
 ): "completed" | "partially_refunded" | "refunded" {
   if (amount_refunded === 0) return "completed";
   return amount_refunded === amount_captured ? "refunded" : "partially_refunded";
-}
-
-/** Returns the captured amount less completed and pending refunds, in minor units. */
-export function refundable(payment: Standing): number {
-  return payment.amount_captured - payment.amount_refunded - payment.amount_refunding;
-}
-
-/** Returns the amount that an advance to `partially_refunded` refunds: half of the rest. */
-export function halfOfRest(payment: Standing): number {
-  return Math.floor(refundable(payment) / 2);
 }
 
 /** A result of the verification of a payee with which a payout waits for an operator. */

@@ -5,11 +5,12 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineAdvice, type DeclineCode, USUAL_ADVICE } from "../../core/errors.ts";
-import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
+import type { FailureCode, NextAction, Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
+import { STATUSES } from "../payment_statuses.ts";
 import { railOf, withTransaction } from "../rails.ts";
 import { endMandate, isCollected } from "./collection.ts";
 import {
@@ -181,13 +182,13 @@ export function fail(change: PaymentChange, failure: Failure): void {
   });
 }
 
-/** Cancels a payment of which no money was taken. */
-export function cancel(change: PaymentChange): void {
-  change.addEvent("payment.cancelled", {
-    status: "cancelled",
-    cancelled_at: change.at,
+/** Gives the payment a status without money, such as `cancelled`, that needs no other members. */
+export function become(change: PaymentChange, status: PaymentStatus): void {
+  change.addEvent(`payment.${status}`, {
+    status,
+    ...(status === "cancelled" && { cancelled_at: change.at }),
     next_action: null,
-    capture_before: null,
+    ...(STATUSES[status].waits_for !== "capture" && { capture_before: null }),
   });
 }
 

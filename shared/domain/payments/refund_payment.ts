@@ -18,7 +18,6 @@ import {
   isRefundable,
   needsApproval,
   nextStatuses,
-  refundable,
   refundStatus,
 } from "./lifecycle.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";
@@ -26,6 +25,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
+import { refundable } from "../payment_statuses.ts";
 import { railNames, railOf, RAILS } from "../rails.ts";
 import { type Failure, shownFailure } from "./payment_steps.ts";
 

@@ -10,6 +10,7 @@ import { sampleDispute } from "../../../shared/domain/payments/dispute_payment.t
 import type { RequestContext } from "../../../shared/domain/changes/event.ts";
 import { paymentOf } from "../../../shared/domain/payments/create_payment.ts";
 import { cancelOf, captureOf } from "../../../shared/domain/payments/capture_and_cancel.ts";
+import { STATUSES } from "../../../shared/domain/payment_statuses.ts";
 import { cancelled, changeAtOnce } from "../../../shared/domain/operations/operations.ts";
 import { refundOf } from "../../../shared/domain/payments/refund_payment.ts";
 import type { Begun } from "../../../shared/domain/providers/operation.ts";
@@ -108,14 +109,6 @@ export function advanceTo(
   return decideAdvance(payment, to, URLS, context, { dispute, return_code });
 }
 
-/** Statuses of a payment whose money was taken. */
-const TAKEN: readonly PaymentStatus[] = [
-  "completed",
-  "partially_refunded",
-  "refunded",
-  "chargeback",
-];
-
 /** Each field of a create that the payment shows, with a value that it has only if it was sent. */
 export const SHOWN_FIELDS: {
   [F in keyof CreatePaymentBody & keyof Payment]: NonNullable<Payment[F]>;
@@ -151,7 +144,7 @@ export function paymentWith(members: Partial<Payment>): Payment {
     currency: "EUR",
     amount_refunded: 0,
     amount_refunding: 0,
-    amount_captured: TAKEN.includes(status) ? amount_minor : 0,
+    amount_captured: STATUSES[status].result === "paid" ? amount_minor : 0,
     amount_disputed: 0,
     amount_received: null,
     capability: "card_payment",
