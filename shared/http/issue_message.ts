@@ -69,6 +69,8 @@ const REPEATABLE = /^\d{1,10}(\.\d{1,8})?$/;
 
 /** Makes the message for an amount in the currency of the request, or null for other values. */
 function amountMessage({ param, sent, literal, currency: code }: Fault): string | null {
+  // A text of an object would need its `toString`, which is a member like any other here.
+  if (typeof sent !== "number" && typeof sent !== "string") return null;
   const text = literal ?? String(sent);
   if (text.length > MAX_AMOUNT_CHARACTERS || containsCardNumber(text)) return null;
   const currency = typeof code === "string" && CURRENCIES.has(normalizeCurrency(code))
@@ -85,7 +87,7 @@ function amountMessage({ param, sent, literal, currency: code }: Fault): string 
       return `"${param}" must be written with digits only: send ${sent}`;
     }
   }
-  if (typeof sent !== "number" && typeof sent !== "string" || !REPEATABLE.test(text)) return null;
+  if (!REPEATABLE.test(text)) return null;
   if (!text.includes(".")) {
     return `"${param}" must be a number without quotes: send ${text}, not "${text}"`;
   }
