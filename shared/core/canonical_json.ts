@@ -6,7 +6,12 @@
 
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
-import type { JsonValue } from "./strict_json.ts";
+
+/** Any value that JSON can express. */
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+
+/** An object from JSON. Its members are own properties. */
+export type JsonObject = { [name: string]: JsonValue };
 
 /**
  * Writes the canonical text of a value.

@@ -7,7 +7,7 @@
  */
 
 /** Shortest and longest card number (ISO/IEC 7812). */
-const MIN_CARD_DIGITS = 13;
+export const MIN_CARD_DIGITS = 13;
 const MAX_CARD_DIGITS = 19;
 
 /** Ranges of the first six digits of a number, with the brand. The first range that fits wins. */
@@ -102,7 +102,7 @@ export function withoutIds(text: string): string {
 }
 
 /** Reports whether a text has enough digits. Text outside ASCII always passes. */
-function mayHoldNumber(text: string): boolean {
+export function mayHoldNumber(text: string): boolean {
   let digits = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);

@@ -18,12 +18,17 @@ const NO_LITERALS: Literals = new Map();
  * Applies a schema. Throws `invalid_parameter` with the first unknown name, or else with the first
  * field at fault.
  */
-export function checkValue<T>(
+export function checkValue<T>(schema: z.ZodType<T>, value: Record<string, unknown>): T {
+  refuseUnknownNames(schema, value);
+  return checkFields(schema, value);
+}
+
+/** Applies a schema whose names are checked. Throws `invalid_parameter` with the field at fault. */
+export function checkFields<T>(
   schema: z.ZodType<T>,
   value: Record<string, unknown>,
   literals: Literals = NO_LITERALS,
 ): T {
-  refuseUnknownNames(schema, value);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0]!;

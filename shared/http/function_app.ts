@@ -123,7 +123,8 @@ function handle(c: Ctx, route: Route, path: string): Promise<Response> {
   state.route_template = path;
   state.route = route;
   // A longer one is refused without being read.
-  const query = isLong(c) ? new URLSearchParams() : new URL(c.req.url).searchParams;
+  const has_query = !isLong(c) && c.req.url.includes("?");
+  const query = has_query ? new URL(c.req.url).searchParams : new URLSearchParams();
   const scope = scopeOf(route, query);
   const { store, large_bodies } = c.get("deps");
   const admit = async () => {
@@ -164,7 +165,7 @@ function checkRequest(
   const state = c.get("state");
   const deps = c.get("deps");
   const { headers } = c.req.raw;
-  const sent = bytes && parseBytes(bytes, headers);
+  const sent = bytes && parseBytes(bytes, headers, route.body);
   if (sent) state.body = sent.value;
   state.body_bytes = bytes?.length ?? 0;
   const idempotency_key = bytes ? readIdempotencyKey(headers) : null;
@@ -317,7 +318,7 @@ function identify(
   const whole_path = query.size === 0 ? path : `${path}?${query}`;
   return {
     key,
-    fingerprint: fingerprint(route.method, whole_path, body.value as never),
+    fingerprint: fingerprint(route.method, whole_path, body.value),
     request_line: `${route.method} ${path}`,
   };
 }

@@ -6,14 +6,16 @@
 import * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
-import { checkValue, paramOf } from "./check_value.ts";
+import { checkFields, paramOf } from "./check_value.ts";
 import { literalMessage } from "./issue_message.ts";
 import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
-import { refuseUnknownNames } from "./unknown_names.ts";
+import { refuseUnknownNames, unknownName } from "./unknown_names.ts";
 
 /** Applies a schema to a body. Throws `invalid_parameter` with the first field at fault. */
 export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
-  const input = checkValue(schema, body.value, body.literals);
+  const { unknown } = body;
+  if (unknown) throw unknownName(unknown.schema, unknown.name, unknown.path);
+  const input = checkFields(schema, body.value, body.literals);
   for (const [path, literal] of body.literals) {
     // JSON accepts 1.0, 1e3 and -0, but the service does not: the text of the number decides.
     const sent = at(input, path);
@@ -21,7 +23,7 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
     const { currency } = body.value;
     throw invalidParameter(path, literalMessage({ param: path, sent, literal, currency }));
   }
-  refuseCardNumbers(body.value, "");
+  refuseCardNumbers(body.suspects);
   return input;
 }
 
@@ -36,7 +38,7 @@ export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
     if (value.includes("\0")) throw refuse("contains the character U+0000: remove it");
     if (containsCardNumber(value)) throw refuse("looks like a card number: remove it from the URL");
   }
-  return checkValue(schema, values);
+  return checkFields(schema, values);
 }
 
 /** Renames the field of an error to the sent one: `iban` if the IBAN was sent as text. */

@@ -4,38 +4,37 @@
  * bad JSON).
  */
 
+import type * as z from "zod";
+import type { JsonObject } from "../core/canonical_json.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { containsCardNumber } from "../core/card_number.ts";
 import { containsSecret } from "../core/masked_secrets.ts";
-import { parseStrictJson, StrictJsonError } from "../core/strict_json.ts";
 import { SMALL_BODY_BYTES } from "../schema/limits.ts";
+import { parseStrictJson, type StrictJson, StrictJsonError, type Suspect } from "./strict_json.ts";
 import { joined } from "./unknown_names.ts";
 
 /** The parsed JSON object of a body. */
-export interface ReadBody {
-  value: Record<string, unknown>;
-  /** Text of the numbers that are not written as plain integers, by path. */
-  literals: ReadonlyMap<string, string>;
+export interface ReadBody extends StrictJson {
+  value: JsonObject;
 }
 
 /** Deadline for the arrival of a body. 64 KiB take about a second on a slow line. */
 const BODY_DEADLINE_MS = 10_000;
 
-const NO_LITERALS: ReadonlyMap<string, string> = new Map();
-
 /**
  * Parses the bytes of a body. Without bytes it is `{}`. Throws `unsupported_media_type` and
  * `invalid_json`.
+ * @param schema knows the names of the body
  */
-export function parseBytes(bytes: Uint8Array, headers: Headers): ReadBody {
-  if (bytes.length === 0) return { value: {}, literals: NO_LITERALS };
+export function parseBytes(bytes: Uint8Array, headers: Headers, schema: z.ZodType): ReadBody {
+  if (bytes.length === 0) return { value: {}, literals: new Map(), unknown: null, suspects: [] };
   checkMediaType(headers);
   try {
-    const { value, literals } = parseStrictJson(bytes);
+    const { value, ...noted } = parseStrictJson(bytes, schema);
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw new ApiError("invalid_json", `The body must be a JSON object such as {"amount": 1999}`);
     }
-    return { value: value as ReadBody["value"], literals };
+    return { value, ...noted };
   } catch (error) {
     if (!(error instanceof StrictJsonError)) throw error;
     const is_named = error.param !== "" && !containsSecret(error.param);
@@ -181,17 +180,9 @@ const PLACES: ReadonlyMap<string, RegExp> = new Map([
  * Refuses card numbers in all fields of a valid body except `PLACES`, before the body is hashed
  * (ADR 0014). Throws `invalid_parameter`.
  */
-export function refuseCardNumbers(value: unknown, path: string): void {
-  if (typeof value === "string" || typeof value === "number") {
-    const is_place = typeof value === "string" && PLACES.get(path)?.test(value) === true;
-    if (!is_place && containsCardNumber(String(value))) throw cardNumberIn(path);
-    return;
-  }
-  if (typeof value !== "object" || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    if (containsCardNumber(name)) throw cardNumberIn(path);
-    const outer = path === "" ? "" : `${path}.`;
-    refuseCardNumbers(member, Array.isArray(value) ? `${path}[${name}]` : outer + name);
+export function refuseCardNumbers(suspects: readonly Suspect[]): void {
+  for (const { path, text } of suspects) {
+    if (PLACES.get(path)?.test(text) !== true && containsCardNumber(text)) throw cardNumberIn(path);
   }
 }
 

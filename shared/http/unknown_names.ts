@@ -95,7 +95,8 @@ function shownName(name: string): string {
   return name.slice(0, MAX_SHOWN).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "?");
 }
 
-function unknownName(schema: z.ZodType, name: string, path: string): ApiError {
+/** Makes the error for a name that a schema does not have, in the object at a path. */
+export function unknownName(schema: z.ZodType, name: string, path: string): ApiError {
   const param = joined(path, name);
   const advice = adviceFor(schema, name.slice(0, MAX_COMPARED), (ours) => joined(path, ours));
   return invalidParameter(param, `"${param}" is not a parameter: ${advice}`);

@@ -32,7 +32,7 @@ export function serveChallenges(app: Hono<Env>, deps: SandboxDependencies): void
       // First, so that nobody sends a body to an unknown link.
       await challenges.read(token);
       const bytes = await readRaw(c.req.raw, SMALL_BODY_BYTES);
-      const body = parseBytes(bytes, c.req.raw.headers);
+      const body = parseBytes(bytes, c.req.raw.headers, AuthenticatePaymentBody);
       const { result } = parseBody(AuthenticatePaymentBody, body);
       const completed = await challenges.complete(token, result);
       return c.json(completed satisfies Challenge);

@@ -378,14 +378,18 @@ export const CreatePaymentBody = z.object({
   return_url: ReturnUrl.optional(),
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
-}).superRefine(sameAmount).superRefine(requiredAmount).superRefine(wholePerson).superRefine(
-  nothingOnlySaves,
-)
-  .superRefine(wholeMandate).superRefine(instrumentAlone, { when: () => true }).describe(
-    "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
-      "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. " +
-      ABOUT_INSTRUMENTS,
-  );
+}).superRefine((body, context) => {
+  // As one check, because zod takes time for each.
+  sameAmount(body, context);
+  requiredAmount(body, context);
+  wholePerson(body, context);
+  nothingOnlySaves(body, context);
+  wholeMandate(body, context);
+}).superRefine(instrumentAlone, { when: () => true }).describe(
+  "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
+    "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. " +
+    ABOUT_INSTRUMENTS,
+);
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
 export const ShownCard = z.object({

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { canonicalJson, fingerprint } from "../../shared/core/canonical_json.ts";
-import type { JsonValue } from "../../shared/core/strict_json.ts";
+import { canonicalJson, fingerprint, type JsonValue } from "../../shared/core/canonical_json.ts";
 import vectors from "../vectors/canonical_json.json" with { type: "json" };
 
 const values: { name: string; input: string; canonical: string; utf8_hex?: string }[] =

@@ -19,7 +19,7 @@ import { checkEndpointUrl } from "../../shared/core/endpoint_url.ts";
 import { RESPONSE_BYTES_MAX, ResponseReader } from "../../shared/delivery/http_response.ts";
 import { isValidIban, normalizeIban } from "../../shared/core/iban.ts";
 import { isPrivateAddress, isPublicAddress } from "../../shared/core/public_address.ts";
-import { parseStrictJson } from "../../shared/core/strict_json.ts";
+import { parseStrictJson } from "../../shared/http/strict_json.ts";
 import { NETWORKS } from "../../shared/core/vocabulary.ts";
 import { inferNetwork, isValidAddress } from "../../shared/core/wallet_address.ts";
 import { readInstrument } from "../../shared/domain/providers/instrument.ts";
@@ -245,10 +245,11 @@ async function readResponse(text: string, step: number): Promise<number | undefi
 
 async function readFor(operation: Route, text: string) {
   const { headers, body: sent } = requested("", "Content-Type", "application/json", text);
-  const body = parseBytes(new Uint8Array(await new Response(sent).arrayBuffer()), headers);
+  const bytes = new Uint8Array(await new Response(sent).arrayBuffer());
+  const body = parseBytes(bytes, headers, operation.body);
   const input = parseBody(operation.body, body);
   if (operation.id === "createPayment") readInstrument(input as never, false, 0);
-  return fingerprint(operation.method, "/v1", body.value as never);
+  return fingerprint(operation.method, "/v1", body.value);
 }
 
 function operationOf(id: string): Route {

@@ -10,6 +10,7 @@ import { parseBody } from "../../shared/http/parse_input.ts";
 import { Mandate, type PaymentMethod } from "../../shared/schema/payment.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { decideCreate, refusalOf, requestContext, URLS } from "../support/domain/decided_change.ts";
+import { readBody } from "../support/http/read_body.ts";
 
 const SEPA: PaymentMethod = {
   type: "sepa",
@@ -182,9 +183,9 @@ for (const [body, end] of BODIES) {
 }
 
 function decide(body: Record<string, unknown>, livemode = false) {
-  const read = { value: { amount: 1000, currency: "EUR", ...body }, literals: new Map() };
+  const read = readBody({ amount: 1000, currency: "EUR", ...body }, CreatePaymentBody);
   return decideCreate(
-    parseBody(CreatePaymentBody, { ...read, value: JSON.parse(JSON.stringify(read.value)) }),
+    parseBody(CreatePaymentBody, read),
     { ...requestContext(livemode), urls: URLS, decline_is_error: true },
   );
 }

@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
-import { parseBytes } from "../../shared/http/request_body.ts";
 import { readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
 import { CreatePaymentBody, type Payment } from "../../shared/schema/payment.ts";
@@ -16,8 +15,7 @@ import {
   requestContext,
   URLS,
 } from "../support/domain/decided_change.ts";
-
-const JSON_HEADERS = new Headers({ "Content-Type": "application/json" });
+import { readBody } from "../support/http/read_body.ts";
 
 interface Sending {
   livemode?: boolean;
@@ -29,10 +27,8 @@ function send(
   body: string | Record<string, unknown>,
   { livemode = false, at_ms = NOW_MS }: Sending = {},
 ): Payment {
-  const text = typeof body === "string"
-    ? body
-    : JSON.stringify({ amount: 1000, currency: "EUR", ...body });
-  const read = parseBytes(new TextEncoder().encode(text), JSON_HEADERS);
+  const sent = typeof body === "string" ? body : { amount: 1000, currency: "EUR", ...body };
+  const read = readBody(sent, CreatePaymentBody);
   try {
     const context = { ...requestContext(livemode), at_ms };
     const options = { ...context, urls: URLS, decline_is_error: true };
@@ -70,7 +66,7 @@ const refused = (param: string, ...values: unknown[]): [string, ...Body[]] => [
 const LITERALS: [is_taken: boolean, literals: string[]][] = [
   [true, ["1", "1000", "999999999999", " 7 "]],
   [false, ["1000000000000", "9007199254740991", "0", "-0", "-1", "1.0", "1.5", "0.1", "1000.00"]],
-  [false, ["1e3", "1E3", "10e-1", '"100"', '""', "null", "true", "[100]", "{}"]],
+  [false, ["1e3", "1E3", "10e-1", '"100"', '""', "null", "true", "[100]", "{}", '{"toString":1}']],
 ];
 const euros = (members: string) => `{"currency":"EUR",${members}}`;
 testBodies([

@@ -39,6 +39,7 @@ import {
   testMoves,
   testRefusals,
 } from "../support/domain/move_case.ts";
+import { readBody } from "../support/http/read_body.ts";
 
 const context = requestContext();
 /** Seven days after the authorization. */
@@ -377,7 +378,8 @@ const BODIES: [param: string | null, ...bodies: Record<string, unknown>[]][] = [
 for (const [param, ...bodies] of BODIES) {
   for (const value of bodies) {
     Deno.test(`the body of an advance: ${JSON.stringify(value)} → ${param ?? "accepted"}`, () => {
-      const parse = () => parseBody<unknown>(AdvancePaymentBody, { value, literals: new Map() });
+      const read = readBody(value, AdvancePaymentBody);
+      const parse = () => parseBody<unknown>(AdvancePaymentBody, read);
       assert.equal(refusalOf(parse), param === null ? "none" : `invalid_parameter ${param}`);
     });
   }

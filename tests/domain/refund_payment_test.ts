@@ -5,9 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import type * as z from "zod";
 import { parseBody } from "../../shared/http/parse_input.ts";
-import { parseBytes } from "../../shared/http/request_body.ts";
 import {
   CapturePaymentBody,
   type MethodKind,
@@ -26,8 +24,8 @@ import {
   requestContext,
 } from "../support/domain/decided_change.ts";
 import { type Decide, testMoves, testRefusals } from "../support/domain/move_case.ts";
+import { readBody } from "../support/http/read_body.ts";
 
-const JSON_HEADERS = new Headers({ "Content-Type": "application/json" });
 const context = requestContext();
 const DONE = paymentWith({ status: "completed" });
 const PARTLY = paymentWith({ status: "partially_refunded", amount_refunded: 400 });
@@ -284,8 +282,8 @@ for (
     Deno.test(`the body of a ${name}: ${bodies.join(" ")} → ${param ?? "accepted"}`, () => {
       const expected = param === null ? "none" : `invalid_parameter ${param}`;
       for (const body of bodies) {
-        const read = parseBytes(new TextEncoder().encode(body), JSON_HEADERS);
-        assert.equal(refusalOf(() => parseBody(schema as z.ZodType, read)), expected, body);
+        const read = readBody(body, schema);
+        assert.equal(refusalOf(() => parseBody<unknown>(schema, read)), expected, body);
       }
     });
   }

@@ -18,6 +18,7 @@ import {
   requestContext,
   summaryOf,
 } from "../support/domain/decided_change.ts";
+import { readBody } from "../support/http/read_body.ts";
 
 const IBAN = "FR1420041010050500013M02606";
 const BRITISH = "GB29NWBK60161331926819";
@@ -32,7 +33,7 @@ const REVERTED = { wallet: { address: "0x0000000000000000000000000000000000000ba
 /** Decides a transfer of 10, by default of EUR cents to an account, as its route does. */
 function send(members: Record<string, unknown>, livemode = false): Change {
   const value = { amount: 10, currency: "EUR", destination: SEPA, ...members };
-  const read = { value: JSON.parse(JSON.stringify(value)), literals: new Map() };
+  const read = readBody(value, CreateTransferBody);
   try {
     return decideTransfer(parseBody(CreateTransferBody, read), requestContext(livemode));
   } catch (error) {

@@ -14,6 +14,7 @@ import { CapturePaymentBody, CreatePaymentBody } from "../../shared/schema/payme
 import { CreateRefundBody } from "../../shared/schema/refund.ts";
 import { memberOf, namesOf } from "../../shared/schema/requirement.ts";
 import { CreateWebhookEndpointBody } from "../../shared/schema/webhook.ts";
+import { readBody } from "../support/http/read_body.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import {
   assertRefused,
@@ -85,7 +86,7 @@ const CASES: [schema: z.ZodType, sent: Record<string, unknown>, param: string, s
     "The names here are",
   ],
   [CreatePaymentBody, { wallet: { chain: "polygon" } }, "wallet.chain", '"wallet.network"'],
-  [CreatePaymentBody, { ["x".repeat(60_000)]: 1 }, "x".repeat(100), "remove it"],
+  [CreatePaymentBody, { ["x".repeat(256)]: 1 }, "x".repeat(100), "remove it"],
   [CreatePaymentBody, { "größe\r\n": 1 }, "größe??", "remove it"],
   [CreatePaymentBody, { toString: 1 }, "toString", "remove it"],
   [CreatePaymentBody, { "7351": 1 }, "…", '"…" is not a parameter'],
@@ -113,7 +114,7 @@ const CASES: [schema: z.ZodType, sent: Record<string, unknown>, param: string, s
 
 for (const [schema, sent, param, says] of CASES) {
   Deno.test(`parseBody() of ${JSON.stringify(sent).slice(0, 60)} names ${param.slice(0, 30)}`, () => {
-    const error = errorOf(() => parseBody(schema, { value: sent, literals: new Map() }));
+    const error = errorOf(() => parseBody(schema, readBody(sent, schema)));
     assert.equal(error.details.param, param);
     assert.ok(error.message.startsWith(`"${param}" `), error.message);
     assert.ok(error.message.length <= 230 || param.length >= 100, error.message);

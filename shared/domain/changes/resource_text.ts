@@ -1,6 +1,5 @@
 /**
- * The JSON text of a payment or transfer, made member by member: a change makes the text of the
- * changed members only, and the splices that undo it (ADR 0002). Pure.
+ * The JSON text of a payment or transfer, and the splices that undo a change in it (ADR 0002). Pure.
  */
 
 /** An event with this sequence, or a multiple of it, has the whole text before it. */
@@ -8,25 +7,20 @@ const WHOLE_EVERY = 32;
 /** Characters that are two units in JavaScript and one in PostgreSQL. */
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** A resource, and the JSON text of each of its members. */
-interface Written {
-  resource: Members;
-  names: string[];
-  texts: string[];
-}
+type Members = Readonly<Record<string, unknown>>;
 
 export class ResourceText {
-  #written: Written | null;
+  #resource: Members | null;
   #text: string | null = null;
 
   /** @param resource as it is stored; null: a new one */
   constructor(resource: object | null) {
-    this.#written = resource && write(resource as Members, null);
+    this.#resource = resource as Members | null;
   }
 
   /** The newest state of the resource as JSON text; empty: there is none. */
   get text(): string {
-    return this.#text ??= this.#written === null ? "" : JSON.stringify(this.#written.resource);
+    return this.#text ??= this.#resource === null ? "" : JSON.stringify(this.#resource);
   }
 
   /**
@@ -34,54 +28,62 @@ export class ResourceText {
    * before, as `pay_internal.text_at` reads them; null: there was none.
    */
   next(resource: object, sequence: number): string[] | null {
-    const before = this.#written;
-    const after = this.#written = write(resource as Members, before);
+    const before = this.#resource;
+    this.#resource = resource as Members;
     this.#text = null;
-    return before && splices(before, after, sequence);
+    if (before === null) return null;
+    const is_whole = sequence % WHOLE_EVERY === 0 || SURROGATE.test(this.text);
+    const found = is_whole ? null : splices(before, this.#resource, this.text);
+    return found ?? [`0,0,${JSON.stringify(before)}`];
   }
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-// A create writes some forty members twice, so the loops make no lists of pairs.
-
-/** Makes the texts of the members; those of unchanged members stay. */
-function write(resource: Members, before: Written | null): Written {
-  const names: string[] = [];
-  const texts: string[] = [];
-  for (const name of Object.keys(resource)) {
-    const value = resource[name];
-    if (value === undefined) continue;
-    const i = names.length;
-    const stays = before !== null && before.names[i] === name && before.resource[name] === value;
-    names.push(name);
-    texts.push(stays ? before.texts[i]! : value === null ? "null" : JSON.stringify(value));
-  }
-  return { resource, names, texts };
 }
 
 /**
  * Each splice is "at,length,text": the text that stood there, the last place first. At 0 it is the
- * whole text.
+ * whole text. Returns null if the members have other names.
+ * @param text that of `after`
  */
-function splices(before: Written, after: Written, sequence: number): string[] {
-  const has_same_names = after.names.length === before.names.length &&
-    after.names.every((name, i) => name === before.names[i]);
-  if (sequence % WHOLE_EVERY === 0 || !has_same_names) return [whole(before)];
+function splices(before: Members, after: Members, text: string): string[] | null {
+  const [names, earlier] = [Object.keys(after), Object.keys(before)];
+  if (names.length !== earlier.length) return null;
   const found: string[] = [];
-  // PostgreSQL counts from 1.
-  let at = 1;
-  for (let i = 0; i < after.texts.length; i++) {
-    const text = after.texts[i]!;
-    if (SURROGATE.test(text)) return [whole(before)];
-    // The comma or brace, the quotation marks and the colon.
-    at += after.names[i]!.length + 4;
-    if (text !== before.texts[i]) found.push(`${at},${text.length},${before.texts[i]}`);
-    at += text.length;
+  // After the brace and the first quotation mark.
+  let at = 2;
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i]!;
+    const [now, stood] = [after[name], before[name]];
+    if (name !== earlier[i] || (now === undefined) !== (stood === undefined)) return null;
+    if (now === undefined) continue;
+    const start = at + name.length + 2;
+    const end = endOfValue(text, start);
+    if (now !== stood) {
+      const written = JSON.stringify(stood);
+      // PostgreSQL counts from 1.
+      if (written !== text.slice(start, end)) found.push(`${start + 1},${end - start},${written}`);
+    }
+    at = end + 2;
   }
   return found.reverse();
 }
 
-function whole({ resource }: Written): string {
-  return `0,0,${JSON.stringify(resource)}`;
+/** Returns the place of the comma or bracket after the value that begins at a place of JSON. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start;; at++) {
+    switch (text[at]) {
+      case '"':
+        while (text[++at] !== '"') if (text[at] === "\\") at++;
+        break;
+      case "{":
+      case "[":
+        depth++;
+        break;
+      case ",":
+        if (depth === 0) return at;
+        break;
+      case "}":
+      case "]":
+        if (depth-- === 0) return at;
+    }
+  }
 }

@@ -1,12 +1,19 @@
 /**
- * A JSON parser for request bodies. It refuses input that `JSON.parse` accepts: duplicate names,
- * numbers beyond 2^53 - 1, text that Postgres cannot store (U+0000, lone surrogates), the name
- * `__proto__`, deep nesting, and more values than any request has.
+ * The reader of request bodies. It refuses JSON that `JSON.parse` accepts: duplicate names, numbers
+ * beyond 2^53 - 1, text that Postgres cannot store (U+0000, lone surrogates), the name `__proto__`,
+ * deep nesting, and more values than any request has. It notes the first unknown name, and the
+ * texts in which a card number can be.
  *
- * The parser takes one pass over the text and linear time, and the depth limit bounds its
- * recursion. The HTTP layer checks size, media type and absent bodies; the schemas check fields.
+ * It takes one pass over the text and linear time, and the depth limit bounds its recursion.
+ * `request_body.ts` checks size, media type and absent bodies; the schemas check fields.
  * Source: RFC 8259, RFC 7493 (I-JSON), security §2, bad JSON.
  */
+
+import type * as z from "zod";
+import type { JsonObject, JsonValue } from "../core/canonical_json.ts";
+import { mayHoldNumber, MIN_CARD_DIGITS } from "../core/card_number.ts";
+import { memberOf, takesMembersOf } from "../schema/requirement.ts";
+import { joined } from "./unknown_names.ts";
 
 /** Deepest nesting of objects and lists. Requests need three levels (security §2, bad JSON). */
 export const MAX_JSON_DEPTH = 16;
@@ -29,13 +36,21 @@ export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 /** Characters of one name in a path, so that a long name does not make an error or a map grow. */
 const MAX_KEY_SHOWN = 64;
 
-/** Any value that JSON can express. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+/** A name that the schema of its object does not have. */
+export interface UnknownName {
+  schema: z.ZodType;
+  name: string;
+  /** Path of the object, as an error shows it. */
+  path: string;
+}
 
-/** An object from JSON. Its members are own properties. */
-type JsonObject = { [name: string]: JsonValue };
+/** A text, number or name in which a card number can be, and its path. */
+export interface Suspect {
+  path: string;
+  text: string;
+}
 
-/** A parsed body, and the original text of its numbers that are not plain integers. */
+/** A parsed body, and what the reader has noted on the way. */
 export interface StrictJson {
   value: JsonValue;
   /**
@@ -43,6 +58,9 @@ export interface StrictJson {
    * path. The check of amounts needs the text. A path looks like `destination.parts[2]`.
    */
   literals: ReadonlyMap<string, string>;
+  /** The first name that the schema does not have; null: it has all. */
+  unknown: UnknownName | null;
+  suspects: readonly Suspect[];
 }
 
 /** A refused body: the reason and the path. It repeats no input except shortened names. */
@@ -62,10 +80,10 @@ export class StrictJsonError extends Error {
  * Parses one JSON text in UTF-8.
  *
  * @param bytes the whole body
- * @returns the value, and the text of its unusual numbers
+ * @param schema knows the names of the body; null: every name is known
  * @throws {StrictJsonError} for every input that is not accepted; it throws no other error
  */
-export function parseStrictJson(bytes: Uint8Array): StrictJson {
+export function parseStrictJson(bytes: Uint8Array, schema: z.ZodType | null = null): StrictJson {
   let text: string;
   try {
     text = UTF_8.decode(bytes);
@@ -79,7 +97,7 @@ export function parseStrictJson(bytes: Uint8Array): StrictJson {
       "it begins with a byte order mark (BOM): save it as UTF-8 without one",
     );
   }
-  return new Parser(text).parse();
+  return new Parser(text).parse(schema);
 }
 
 const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -97,9 +115,21 @@ const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
+const COLON = 0x3a;
+const LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const LIST_END = 0x5d;
+const OBJECT = 0x7b;
+const OBJECT_END = 0x7d;
+/** The first letters of `false`, `null` and `true`. */
+const F = 0x66;
+const N = 0x6e;
+const T = 0x74;
 
 const ENDS_EARLY = "it ends too early: a quote or bracket is missing";
 
@@ -107,74 +137,87 @@ const ENDS_EARLY = "it ends too early: a quote or bracket is missing";
 class Parser {
   #position = 0;
   #values = 0;
+  /** True: the last text can contain a card number. */
+  #is_suspect = false;
+  #unknown: UnknownName | null = null;
   /** The names and indexes that lead to the current value. */
   readonly #place: (string | number)[] = [];
   readonly #literals = new Map<string, string>();
+  readonly #suspects: Suspect[] = [];
 
   constructor(readonly text: string) {}
 
-  parse(): StrictJson {
-    const value = this.#value();
-    this.#skipSpace();
-    if (this.#position < this.text.length) this.#fail("remove the text after the end of the JSON");
-    return { value, literals: this.#literals };
+  parse(schema: z.ZodType | null): StrictJson {
+    const value = this.#value(schema);
+    if (!Number.isNaN(this.#next())) this.#fail("remove the text after the end of the JSON");
+    return { value, literals: this.#literals, unknown: this.#unknown, suspects: this.#suspects };
   }
 
-  #value(): JsonValue {
+  /** @param schema of the value; null: every name is known */
+  #value(schema: z.ZodType | null): JsonValue {
     if (++this.#values > MAX_JSON_VALUES) this.#fail(`it has more than ${MAX_JSON_VALUES} values`);
-    this.#skipSpace();
-    switch (this.text[this.#position]) {
-      case '"':
-        return this.#string();
-      case "{":
-        return this.#object();
-      case "[":
-        return this.#array();
-      case "t":
+    switch (this.#next()) {
+      case QUOTE: {
+        const text = this.#string();
+        if (this.#is_suspect) this.#suspects.push({ path: this.#param(), text });
+        return text;
+      }
+      case OBJECT:
+        return this.#object(schema);
+      case LIST:
+        return this.#list(schema);
+      case T:
         return this.#word("true", true);
-      case "f":
+      case F:
         return this.#word("false", false);
-      case "n":
+      case N:
         return this.#word("null", null);
       default:
         return this.#number();
     }
   }
 
-  #object(): JsonObject {
+  #object(schema: z.ZodType | null): JsonObject {
     this.#enter();
     const object: JsonObject = {};
-    if (this.#accept("}")) return object;
+    if (this.#accept(OBJECT_END)) return object;
+    // The schema refuses a value of another kind.
+    const known = schema && takesMembersOf(schema, object) ? schema : null;
     do {
-      this.#skipSpace();
-      if (this.text[this.#position] !== '"') this.#failUnexpected();
-      const key = this.#string();
-      this.#place.push(key);
-      if (key.length > MAX_NAME_LENGTH) {
+      if (this.#next() !== QUOTE) this.#failUnexpected();
+      const name = this.#string();
+      if (this.#is_suspect) this.#suspects.push({ path: this.#param(), text: name });
+      const member = known && memberOf(known, name);
+      if (member === undefined) {
+        this.#unknown ??= { schema: known!, name, path: this.#place.reduce(joined, "") };
+      }
+      this.#place.push(name);
+      if (name.length > MAX_NAME_LENGTH) {
         this.#fail(`this name has more than ${MAX_NAME_LENGTH} characters`);
       }
       // An assignment to this name would change the prototype and store nothing.
-      if (key === "__proto__") this.#fail('the name "__proto__" is not accepted');
-      if (Object.hasOwn(object, key)) this.#fail("this name occurs twice: send it once");
-      if (!this.#accept(":")) this.#failUnexpected();
-      object[key] = this.#value();
+      if (name === "__proto__") this.#fail('the name "__proto__" is not accepted');
+      if (Object.hasOwn(object, name)) this.#fail("this name occurs twice: send it once");
+      if (!this.#accept(COLON)) this.#failUnexpected();
+      object[name] = this.#value(member ?? null);
       this.#place.pop();
-    } while (this.#accept(","));
-    if (!this.#accept("}")) this.#failUnexpected();
+    } while (this.#accept(COMMA));
+    if (!this.#accept(OBJECT_END)) this.#failUnexpected();
     return object;
   }
 
-  #array(): JsonValue[] {
+  #list(schema: z.ZodType | null): JsonValue[] {
     this.#enter();
-    const array: JsonValue[] = [];
-    if (this.#accept("]")) return array;
+    const list: JsonValue[] = [];
+    if (this.#accept(LIST_END)) return list;
+    const item = schema && takesMembersOf(schema, list) ? memberOf(schema, 0)! : null;
     do {
-      this.#place.push(array.length);
-      array.push(this.#value());
+      this.#place.push(list.length);
+      list.push(this.#value(item));
       this.#place.pop();
-    } while (this.#accept(","));
-    if (!this.#accept("]")) this.#failUnexpected();
-    return array;
+    } while (this.#accept(COMMA));
+    if (!this.#accept(LIST_END)) this.#failUnexpected();
+    return list;
   }
 
   /** Consumes an opening bracket. `#place` has one entry for each open object or list. */
@@ -185,16 +228,21 @@ class Parser {
     this.#position++;
   }
 
+  /** Consumes a text in quotes, and notes whether it can contain a card number. */
   #string(): string {
+    const { text } = this;
     const start = this.#position + 1;
+    let digits = 0;
     for (let at = start;; at++) {
-      const code = this.text.charCodeAt(at);
+      const code = text.charCodeAt(at);
       if (code === QUOTE) {
         this.#position = at + 1;
-        return this.text.slice(start, at);
+        this.#is_suspect = digits >= MIN_CARD_DIGITS;
+        return text.slice(start, at);
       }
       // The slow path handles backslashes, control characters and the end of the text.
       if (!(code >= 0x20) || code === BACKSLASH) return this.#stringWithEscapes(start, at);
+      if (code <= NINE ? code >= ZERO : code >= 0x80) digits += code < 0x80 ? 1 : MIN_CARD_DIGITS;
     }
   }
 
@@ -224,6 +272,7 @@ class Parser {
     if (!result.isWellFormed()) {
       this.#fail("text contains half of a surrogate pair, such as \\ud800 alone");
     }
+    this.#is_suspect = mayHoldNumber(result);
     return result;
   }
 
@@ -240,18 +289,19 @@ class Parser {
   }
 
   #number(): number {
+    const { text } = this;
     const start = this.#position;
-    if (this.text[start] === "-") this.#position++;
-    if (this.text[this.#position] === "0") this.#position++;
+    if (text.charCodeAt(start) === MINUS) this.#position++;
+    if (text.charCodeAt(this.#position) === ZERO) this.#position++;
     else this.#digits();
-    const integerEnd = this.#position;
-    if (this.text[this.#position] === ".") {
+    const integer_end = this.#position;
+    if (text.charCodeAt(this.#position) === POINT) {
       this.#position++;
       this.#digits();
     }
-    const exponent = this.text[this.#position];
+    const exponent = text[this.#position];
     if (exponent === "e" || exponent === "E") {
-      const sign = this.text[++this.#position];
+      const sign = text[++this.#position];
       if (sign === "+" || sign === "-") this.#position++;
       this.#digits();
     }
@@ -259,11 +309,13 @@ class Parser {
     if (length > MAX_NUMBER_LENGTH) {
       this.#fail(`this number has more than ${MAX_NUMBER_LENGTH} characters`);
     }
-    const literal = this.text.slice(start, this.#position);
+    const literal = text.slice(start, this.#position);
     const value = Number(literal);
     if (!(Math.abs(value) <= MAX_NUMBER)) this.#fail(`this number is beyond ±${MAX_NUMBER}`);
-    if (this.#position !== integerEnd || Object.is(value, -0)) {
-      this.#literals.set(this.#param(), literal);
+    const is_plain = this.#position === integer_end && !Object.is(value, -0);
+    if (!is_plain) this.#literals.set(this.#param(), literal);
+    if (!is_plain || length >= MIN_CARD_DIGITS) {
+      this.#suspects.push({ path: this.#param(), text: String(value) });
     }
     return value;
   }
@@ -283,18 +335,19 @@ class Parser {
   }
 
   /** Consumes white space and then the character, if it follows. Returns true if it did. */
-  #accept(character: string): boolean {
-    this.#skipSpace();
-    if (this.text[this.#position] !== character) return false;
+  #accept(code: number): boolean {
+    if (this.#next() !== code) return false;
     this.#position++;
     return true;
   }
 
-  #skipSpace(): void {
+  /** Consumes white space. Returns the code of the next character; NaN: there is none. */
+  #next(): number {
     let code = this.text.charCodeAt(this.#position);
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
       code = this.text.charCodeAt(++this.#position);
     }
+    return code;
   }
 
   #param(): string {

@@ -9,7 +9,7 @@ import {
   parseStrictJson,
   type StrictJson,
   StrictJsonError,
-} from "../../shared/core/strict_json.ts";
+} from "../../shared/http/strict_json.ts";
 import { bytesOf, JSON_VECTORS } from "../support/core/vectors.ts";
 
 function parseText(text: string): StrictJson {
