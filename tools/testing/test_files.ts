@@ -76,7 +76,7 @@ export const SLOWEST: readonly string[] = [
 
 /**
  * The files that a run without paths leaves to `.ci/nightly`. They install packages, compile
- * programs in other languages, measure times, or wait for minutes.
+ * programs in other languages, measure times or sizes, or wait for minutes.
  */
 const AT_NIGHT: readonly string[] = [
   "tests/bench/bench_test.ts",
@@ -87,11 +87,14 @@ const AT_NIGHT: readonly string[] = [
   "tests/examples/shops_test.ts",
   "tests/examples/supabase_orders_test.ts",
   "tests/fuzz/openapi_fuzz_test.ts",
+  "tests/http/storage_test.ts",
+  "tests/live/bank_load_test.ts",
   "tests/openapi/generated_clients_test.ts",
   "tests/package/package_test.ts",
   "tests/supabase/outage_test.ts",
   "tests/supabase/push_test.ts",
   "tests/upgrade/upgrade_test.ts",
+  "tests/webhook/hostile_test.ts",
   "tests/webhook/kill_test.ts",
 ];
 
