@@ -419,7 +419,7 @@ async function arrive({ source, target }: MovingCopy, ids: readonly string[]): P
   const rows = await source.sql`
     select e.id, e.public_id, e.account, e.livemode, e.name, e.created_at::text as created_at,
       e.retired_at::text as retired_at, e.ends_at::text as ends_at, 'arriving' as moving,
-      e.stored_gb, e.resets_until::text as resets_until
+      e.stored_gb, e.resets_until::text as resets_until, e.merchant
     from pay.environments e where e.id = any (${ids as string[]})
     -- An environment that a reset has retired gives its public id free for the next one.
     order by e.retired_at nulls last, e.id`;
@@ -430,7 +430,8 @@ async function arrive({ source, target }: MovingCopy, ids: readonly string[]): P
   }::text::json)
     on conflict on constraint environments_pkey do update
       set retired_at = excluded.retired_at, ends_at = excluded.ends_at, name = excluded.name,
-        stored_gb = excluded.stored_gb, resets_until = excluded.resets_until
+        stored_gb = excluded.stored_gb, resets_until = excluded.resets_until,
+        merchant = excluded.merchant
       where e.moving = 'arriving'`;
 }
 

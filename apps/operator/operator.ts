@@ -27,6 +27,11 @@ const COMMANDS: readonly OperatorCommand[] = [
     load: () => import("./providers.ts"),
   },
   {
+    name: "merchant",
+    summary: "Name, colour and logo that payers see on the page of checkouts",
+    load: () => import("./merchant.ts"),
+  },
+  {
     name: "bank",
     summary: "Exports orders to a bank, and imports its files",
     load: () => import("./bank.ts"),

@@ -20,7 +20,9 @@ Accounts:
     --notification-secret NAME
                            Name of the variable with the secret that signs
                            notifications. Give it twice during a rotation.
-    --set NAME=VALUE       A setting of the connector. Repeat it for others. evm: network,
+    --set NAME=VALUE       A setting of the connector. Repeat it for others. stripe:
+                           publishable_key=pk_live_... (for cards of checkouts),
+                           connected_account. evm: network,
                            chain_id, rpc_urls, xpub, contract.USDC, contract.USDT,
                            confirmations or finality=finalized, expires_after_seconds,
                            signer_url, signer_address, max_fee, max_tip. bank: iban, bic,
@@ -28,7 +30,8 @@ Accounts:
                            prenotification_days, expires_after_days.
   list                     List all accounts.
   set pac_... --set NAME=VALUE --unset NAME --secret NAME
-                           Change settings, also of a disabled account. evm: rpc_urls,
+                           Change settings, also of a disabled account. stripe:
+                           publishable_key. evm: rpc_urls,
                            confirmations, finality, expires_after_seconds, signer_url,
                            max_fee (the most that a payout may cost, in the network's coin),
                            max_tip (gwei). bank: holder_name, creditor_id, vop,

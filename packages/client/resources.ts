@@ -629,7 +629,10 @@ export interface CheckoutFields {
     /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
     currency: string;
   }[] | undefined;
-  /** The methods that the payer can choose. By default all that take one of the currencies. */
+  /**
+   * The methods that the payer can choose. By default all that take one of the currencies, with a
+   * live key those for which the operator has configured a provider.
+   */
   methods?: CheckoutMethod[] | undefined;
   customer?: PersonInput | undefined;
   /** Your own text for people, such as what was sold. Text of at most 500 characters. */

@@ -28,13 +28,13 @@ export const CHECKOUT_ROUTES: readonly Route[] = [
     description:
       "A checkout takes attempts, each of which is a payment, until one is successful. A link " +
       "(`max_payments: null`) takes any number. A sandbox has at most 1 000 open checkouts; one " +
-      "more is 429.",
+      "more is 429. With a live key a method needs an account at a provider.",
     method: "POST",
     paths: ["/v1/checkouts"],
     scope: "payments:write",
     body: CreateCheckoutBody,
     status: 201,
-    errors: ["test_key_required"],
+    errors: ["provider_not_configured"],
     run: ({ deps, request, body }) => createCheckout(deps, request, body, urlsOf(deps)),
   }),
   listRoute({

@@ -20,7 +20,13 @@ import {
   underWay,
 } from "../domain/checkouts/attempt.ts";
 import type { CheckoutUrls } from "../domain/checkouts/checkout_url.ts";
-import { newCheckout } from "../domain/checkouts/new_checkout.ts";
+import { newCheckout, pricesOf } from "../domain/checkouts/new_checkout.ts";
+import {
+  type MethodAccount,
+  type Offer,
+  offersOf,
+  offersOfAccounts,
+} from "../domain/checkouts/offers.ts";
 import { cancelOf } from "../domain/payments/capture_and_cancel.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
 import { readStoredInstrument } from "../domain/payments/instruments.ts";
@@ -31,30 +37,55 @@ import type { Loaded } from "../store/store.ts";
 import { loadInstrument } from "./create_payment.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-type Deps = Pick<Dependencies, "store" | "checkout_store" | "operations" | "vault">;
+type Deps = Pick<
+  Dependencies,
+  "store" | "checkout_store" | "checkout_urls" | "operations" | "provider_accounts" | "vault"
+>;
 
+/** An id that no resource has, for a load of what belongs to the whole environment. */
+const NO_ID = "none";
 /** Statuses in which an attempt blocks no other one. */
 const UNSUCCESSFUL: readonly unknown[] = ["declined", "failed", "cancelled"];
 
 /**
- * Creates a checkout. Throws `test_key_required` for a live key. The responses of these functions have
- * a reference in place of the URL.
+ * Creates a checkout. With a live key it takes a round trip more, which reads the accounts that take
+ * the methods. The responses of these functions have a reference in place of the URL.
  */
-export function createCheckout(
-  { checkout_store }: Deps,
+export async function createCheckout(
+  deps: Deps,
   { access, context, idempotency }: ServiceRequest,
   body: CreateCheckoutBody,
   { master_secret }: CheckoutUrls,
 ): Promise<Reply> {
+  const { store, checkout_store } = deps;
+  let offers = offersOf(pricesOf(body));
+  let counted = access;
   if (context.livemode) {
-    throw new ApiError(
-      "test_key_required",
-      "Checkouts take test keys only so far: use a test key here",
-    );
+    const loaded = await store.load(access, "method_accounts", NO_ID, idempotency);
+    if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
+    offers = await liveOffers(deps, offers, loaded.body);
+    counted = withoutRateCount(access);
   }
-  const { row, checkout } = newCheckout(body, context, master_secret);
+  const { row, checkout } = newCheckout(body, offers, context, master_secret);
   const response = { status: 201, body: JSON.stringify(checkout) };
-  return checkout_store.create(access, row, response, idempotency);
+  return await checkout_store.create(counted, row, response, idempotency);
+}
+
+/**
+ * Returns the offers that the accounts of a live environment take.
+ * @param accounts `MethodAccount[]` as JSON text
+ */
+async function liveOffers(
+  { provider_accounts, vault }: Pick<Deps, "provider_accounts" | "vault">,
+  offers: readonly Offer[],
+  accounts: string,
+): Promise<Offer[]> {
+  const possible = offers.filter(({ method }) => method !== "sepa_debit" || vault !== null);
+  return await offersOfAccounts(
+    possible,
+    JSON.parse(accounts) as MethodAccount[],
+    (account, method, price) => provider_accounts.takes(account, method, price),
+  );
 }
 
 /** Cancels a checkout, and an attempt that waits for its payer. */
@@ -131,6 +162,8 @@ async function beginAttempt(
       return { status: 200, body: JSON.stringify({ ...after, payment }) };
     },
   });
+  const page = deps.checkout_urls?.checkout_url;
+  if (context.livemode && page) begun.operation.request.return_url = `${page}/`;
   await cancelAbandoned(deps, request, stored, "pay");
   const { authenticate: authentication } = body;
   return {
@@ -139,7 +172,10 @@ async function beginAttempt(
   };
 }
 
-/** Cancels an attempt that its payer has left. Throws `invalid_state` if it was paid meanwhile. */
+/**
+ * Cancels an attempt that its payer has left. Throws `invalid_state` unless nobody can pay it any
+ * more: it was paid meanwhile, or its provider has not confirmed the cancel.
+ */
 async function cancelAbandoned(
   { operations }: Deps,
   request: ServiceRequest,
@@ -150,20 +186,22 @@ async function cancelAbandoned(
   if (id === null) return;
   const context = { ...request.context, idempotency_key: null };
   const unkeyed = { ...request, context, idempotency: null };
+  let status: unknown;
   try {
-    await operations.change<Payment>(
+    const { response } = await operations.change<Payment>(
       unkeyed,
       "payments",
       id,
       (payment) => cancelOf(payment, context),
     );
+    const { error, ...left } = JSON.parse(response.body);
+    status = error ? error.current_status : left.status;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const { code, details } = error;
-    if (code === "invalid_state" && UNSUCCESSFUL.includes(details["current_status"])) return;
-    const is_busy = code === "invalid_state" || code === "idempotency_in_progress";
-    throw is_busy ? underWay(action) : error;
+    if (error.code === "invalid_state") status = error.details["current_status"];
+    else if (error.code !== "idempotency_in_progress") throw error;
   }
+  if (!UNSUCCESSFUL.includes(status)) throw underWay(action);
 }
 
 function readCheckout({ body, detail }: Extract<Loaded, { outcome: "found" }>): StoredCheckout {

@@ -19,6 +19,7 @@ export function sandboxConnector(): Connector {
     needs_secret: false,
     changeable_settings: [],
     checkSettings: (settings) => Promise.resolve(settings),
+    takes: () => Promise.resolve(true),
     test: () => Promise.resolve("The sandbox needs no provider"),
     charges: port,
     payouts: port,

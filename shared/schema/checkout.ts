@@ -53,6 +53,7 @@ export const PriceInput = z.object({ amount_minor: AmountMinor, currency: Curren
   .describe("A price in another currency");
 export const Price = z.object({ amount_minor: AmountMinor, currency: CurrencyCode })
   .describe("A price in another currency");
+export type CheckoutPrice = z.infer<typeof Price>;
 
 const MaxPayments = mustBe(
   z.literal(1).nullable().describe(
@@ -76,7 +77,8 @@ export const CreateCheckoutBody = z.object({
   ),
   methods: mustBe(
     z.array(CheckoutMethod).min(1).max(CHECKOUT_METHODS.length).optional().describe(
-      "The methods that the payer can choose. By default all that take one of the currencies",
+      "The methods that the payer can choose. By default all that take one of the currencies, " +
+        "with a live key those for which the operator has configured a provider",
     ),
     `a list of 1 to ${CHECKOUT_METHODS.length} methods`,
   ),

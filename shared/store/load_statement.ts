@@ -12,6 +12,8 @@ export type ResourceKind =
   | "transfers"
   | "instruments"
   | "checkouts"
+  /** The accounts that serve kinds of methods of the environment, as a list; without an id. */
+  | "method_accounts"
   | "events"
   | "api_keys"
   /** The key of the request. */

@@ -48,6 +48,8 @@ interface OperationRequest {
   instrument?: Omit<InstrumentProvider, "token">;
   /** True: a bank has the address of the payer of a collection. */
   has_address?: true;
+  /** Where the payer comes back to the page of checkouts; absent: `return_url` of the payment. */
+  return_url?: string;
   /** For an operation on a dispute. */
   dispute?: DisputeRequest;
   /** The result that the sandbox's provider replies later; absent: that of its instrument. */

@@ -25,6 +25,7 @@ create table pay.environments (
   moving text collate "C",
   stored_gb integer not null default 0,
   resets_until timestamptz,
+  merchant jsonb,
   constraint environments_pkey primary key (id),
   constraint environments_id_livemode_key unique (id, livemode),
   constraint environments_id_form check (id ~ '^env_[0-9a-z]{26}$'),
@@ -32,6 +33,7 @@ create table pay.environments (
   constraint environments_account_length check (length(account) between 1 and 100),
   constraint environments_name_length check (length(name) between 1 and 100),
   constraint environments_live_has_no_end check (not livemode or ends_at is null),
+  constraint environments_merchant_size check (length(merchant::text) <= 21000),
   constraint environments_moving_known check (moving in ('draining', 'fenced', 'sealed', 'arriving'))
 );
 comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
@@ -51,6 +53,9 @@ comment on column pay.environments.stored_gb is
   'The whole gigabytes (2^30 bytes) that all sandboxes of the account store, as retention has counted them last (pay_internal.note_storage); 0 for a live environment.';
 comment on column pay.environments.resets_until is
   'The time at which the resets so far would be due at pay_internal.reset_every(); null: no reset was counted.';
+
+comment on column pay.environments.merchant is
+  '{name, color, logo}: what payers see of the account, each member can be absent; null: nothing is set. All environments of an account have the same.';
 
 create unique index environments_one_live_per_account on pay.environments (account) where livemode;
 comment on index pay.environments_one_live_per_account is

@@ -3100,10 +3100,40 @@ begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
   perform set_config('pay.environment_ids', array[p_id]::text, true);
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_id, p_id, p_account, p_livemode, p_name);
+  insert into pay.environments (id, public_id, account, livemode, name, merchant)
+  values (p_id, p_id, p_account, p_livemode, p_name, (
+    select e.merchant from pay.environments e
+    where e.account = p_account and e.merchant is not null limit 1));
 end $$;
 grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+
+create or replace function pay_internal.merchant_of(p_environment_id text)
+returns json language plpgsql stable as $$
+begin
+  return (
+    select json_build_object('name', coalesce(e.merchant ->> 'name', e.account),
+      'color', e.merchant ->> 'color', 'logo', e.merchant ->> 'logo')
+    from pay.environments e where e.id = p_environment_id);
+end $$;
+
+create or replace function pay.change_merchant(p_account text, p_changed text)
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_ids text[];
+begin
+  perform pay_internal.act_as_worker();
+  select array_agg(e.id) into v_ids from pay.environments e
+  where e.account = p_account and e.retired_at is null;
+  perform pay_internal.refuse_moving(id) from unnest(v_ids) id;
+  perform set_config('pay.environment_ids', v_ids::text, true);
+  if p_changed <> '{}' then
+    update pay.environments e
+    set merchant = jsonb_strip_nulls(coalesce(e.merchant, '{}') || p_changed::jsonb)
+    where e.id = any (v_ids);
+  end if;
+  return pay_internal.merchant_of(v_ids[1]);
+end $$;
+grant execute on function pay.change_merchant(text, text) to pay_operator;
 
 create or replace function pay_internal.hold_environment(
   p_public_id text, p_is_alone boolean default false
@@ -5942,6 +5972,8 @@ begin
       select pay_internal.checkout_body(t, p_at), pay_internal.checkout_detail(t)
       into body, detail from pay.checkouts t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'method_accounts' then
+      body := pay_internal.method_accounts(p_environment_id);
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -6163,6 +6195,16 @@ begin
       select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
       where p_account_id = 'sandbox'
     ) t);
+end $$;
+
+create or replace function pay_internal.method_accounts(p_environment_id text)
+returns text language plpgsql stable as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('method_kind', m.method_kind,
+      'currency', m.currency, 'account',
+      pay_internal.provider_account_json(m.environment_id, m.account_id))), '[]')::text
+    from pay.provider_methods m where m.environment_id = p_environment_id);
 end $$;
 
 create or replace function pay.read_provider_account(p_id text)
@@ -9277,9 +9319,9 @@ begin
   -- The account's other sandboxes are not open.
   v_was_worker := pay_internal.act_as_worker();
   insert into pay.environments
-    (id, public_id, account, livemode, name, ends_at, stored_gb, resets_until)
+    (id, public_id, account, livemode, name, ends_at, merchant, stored_gb, resets_until)
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
-    v_environment.ends_at, case when v_environment.stored_gb > 0
+    v_environment.ends_at, v_environment.merchant, case when v_environment.stored_gb > 0
       then pay_internal.account_storage(v_environment.account, false, p_old) >> 30 else 0 end,
     greatest(v_environment.resets_until, pay_internal.server_time()) + pay_internal.reset_every());
   perform pay_internal.act_as_worker(v_was_worker);
@@ -9602,9 +9644,12 @@ begin
   perform set_config('pay.environment_ids',
     array[p_sandbox.environment_id, p_sandbox.id]::text, true);
   with made_environment as (
-    insert into pay.environments (id, public_id, account, livemode, name, created_at, ends_at)
-    values (p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
-      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
+    insert into pay.environments
+      (id, public_id, account, livemode, name, created_at, ends_at, merchant)
+    select p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
+      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at,
+      e.merchant
+    from pay.environments e where e.id = p_sandbox.environment_id
   ),
   made_key as (
     insert into pay.api_keys (id, environment_id, livemode, name, created_at, ends_at)

@@ -21,10 +21,45 @@ begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
   perform set_config('pay.environment_ids', array[p_id]::text, true);
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_id, p_id, p_account, p_livemode, p_name);
+  insert into pay.environments (id, public_id, account, livemode, name, merchant)
+  values (p_id, p_id, p_account, p_livemode, p_name, (
+    select e.merchant from pay.environments e
+    where e.account = p_account and e.merchant is not null limit 1));
 end $$;
 grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+
+-- What payers see of the merchant of an environment.
+create or replace function pay_internal.merchant_of(p_environment_id text)
+returns json language plpgsql stable as $$
+begin
+  return (
+    select json_build_object('name', coalesce(e.merchant ->> 'name', e.account),
+      'color', e.merchant ->> 'color', 'logo', e.merchant ->> 'logo')
+    from pay.environments e where e.id = p_environment_id);
+end $$;
+
+-- Operator: changes what payers see of an account in all of its environments. Returns it as
+-- merchant_of does, or null if there is no such account. A new environment of the account has the
+-- same, and also one that a reset makes.
+-- p_changed  {name, color, logo}; null removes a member, and an absent one stays
+create or replace function pay.change_merchant(p_account text, p_changed text)
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_ids text[];
+begin
+  perform pay_internal.act_as_worker();
+  select array_agg(e.id) into v_ids from pay.environments e
+  where e.account = p_account and e.retired_at is null;
+  perform pay_internal.refuse_moving(id) from unnest(v_ids) id;
+  perform set_config('pay.environment_ids', v_ids::text, true);
+  if p_changed <> '{}' then
+    update pay.environments e
+    set merchant = jsonb_strip_nulls(coalesce(e.merchant, '{}') || p_changed::jsonb)
+    where e.id = any (v_ids);
+  end if;
+  return pay_internal.merchant_of(v_ids[1]);
+end $$;
+grant execute on function pay.change_merchant(text, text) to pay_operator;
 
 -- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
 -- so that it is not reset before the transaction ends.

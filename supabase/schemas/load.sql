@@ -38,6 +38,8 @@ begin
       select pay_internal.checkout_body(t, p_at), pay_internal.checkout_detail(t)
       into body, detail from pay.checkouts t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'method_accounts' then
+      body := pay_internal.method_accounts(p_environment_id);
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;

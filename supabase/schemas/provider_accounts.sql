@@ -19,6 +19,18 @@ begin
     ) t);
 end $$;
 
+-- The enabled accounts of an environment by the kind of method and the currency that they serve, as
+-- JSON text.
+create or replace function pay_internal.method_accounts(p_environment_id text)
+returns text language plpgsql stable as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object('method_kind', m.method_kind,
+      'currency', m.currency, 'account',
+      pay_internal.provider_account_json(m.environment_id, m.account_id))), '[]')::text
+    from pay.provider_methods m where m.environment_id = p_environment_id);
+end $$;
+
 -- The account with an id, also a disabled one; null if there is none. For the route of
 -- notifications.
 create or replace function pay.read_provider_account(p_id text)

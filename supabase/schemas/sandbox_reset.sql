@@ -63,9 +63,9 @@ begin
   -- The account's other sandboxes are not open.
   v_was_worker := pay_internal.act_as_worker();
   insert into pay.environments
-    (id, public_id, account, livemode, name, ends_at, stored_gb, resets_until)
+    (id, public_id, account, livemode, name, ends_at, merchant, stored_gb, resets_until)
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
-    v_environment.ends_at, case when v_environment.stored_gb > 0
+    v_environment.ends_at, v_environment.merchant, case when v_environment.stored_gb > 0
       then pay_internal.account_storage(v_environment.account, false, p_old) >> 30 else 0 end,
     greatest(v_environment.resets_until, pay_internal.server_time()) + pay_internal.reset_every());
   perform pay_internal.act_as_worker(v_was_worker);

@@ -62,9 +62,12 @@ begin
   perform set_config('pay.environment_ids',
     array[p_sandbox.environment_id, p_sandbox.id]::text, true);
   with made_environment as (
-    insert into pay.environments (id, public_id, account, livemode, name, created_at, ends_at)
-    values (p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
-      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
+    insert into pay.environments
+      (id, public_id, account, livemode, name, created_at, ends_at, merchant)
+    select p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
+      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at,
+      e.merchant
+    from pay.environments e where e.id = p_sandbox.environment_id
   ),
   made_key as (
     insert into pay.api_keys (id, environment_id, livemode, name, created_at, ends_at)

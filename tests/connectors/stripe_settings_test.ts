@@ -48,6 +48,12 @@ const OTHERS: [setting: string, value: string, accepted: boolean][] = [
   ["connected_account", "acct_", false],
   ["connected_account", "cus_1", false],
   ["connected_account", "acct_1\r\nX-Evil: 1", false],
+  ["publishable_key", "pk_live_51AbcDEF", true],
+  ["publishable_key", "pk_test_51AbcDEF", false],
+  ["publishable_key", "sk_live_51AbcDEF", false],
+  ["publishable_key", "rk_live_51AbcDEF", false],
+  ["publishable_key", "pk_live_-", false],
+  ["publishable_key", 'pk_live_1"><script>', false],
   ["api_key", "sk_live_1", false],
 ];
 
@@ -60,8 +66,11 @@ for (const [setting, value, accepted] of OTHERS) {
 }
 
 Deno.test("readStripeSettings() gives defaults", () => {
-  const defaults = { base_url: "https://api.stripe.com", connected_account: null };
-  assert.deepEqual(readStripeSettings({}), defaults);
+  assert.deepEqual(readStripeSettings({}), {
+    base_url: "https://api.stripe.com",
+    connected_account: null,
+    publishable_key: null,
+  });
 });
 
 async function assertRefused(param: string, settings: Record<string, string>): Promise<void> {

@@ -95,6 +95,7 @@ const OPERATOR_FUNCTIONS = [
   "bank_file_state",
   "bank_orders_to_export",
   "begin_bank_file",
+  "change_merchant",
   "change_provider_settings",
   "check_books",
   "configure_relay",

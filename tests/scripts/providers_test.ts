@@ -97,6 +97,7 @@ function recordingConnector() {
       }
       return Promise.resolve(settings);
     },
+    takes: () => Promise.resolve(true),
     charges: { send: unused, sync: unused, find: unused },
     payouts: null,
     notifications: { read: unused },

@@ -35,6 +35,10 @@ export function bankConnector(store: BankStore): Connector {
       const { checkBankSettings } = await import("./bank_settings.ts");
       return checkBankSettings(settings, method_kinds);
     },
+    async takes(settings, method) {
+      const { readBankSettings } = await import("./bank_settings.ts");
+      return method !== "sepa_debit" || readBankSettings(settings).creditor_id !== null;
+    },
     async test({ settings }) {
       const { readBankSettings } = await import("./bank_settings.ts");
       const { iban, bic, currency } = readBankSettings(settings);

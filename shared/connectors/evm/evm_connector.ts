@@ -43,6 +43,10 @@ export function evmConnector(store: ChainStore): Connector {
       const { checkEvmSettings } = await import("./evm_deposit.ts");
       return checkEvmSettings(settings);
     },
+    async takes(settings, _method, { currency }) {
+      const { readEvmSettings } = await import("./evm_settings.ts");
+      return Object.hasOwn(readEvmSettings(settings).contracts, currency);
+    },
     async test(account, signal) {
       const { testChain } = await import("./evm_test_call.ts");
       return await testChain(account, signal);

@@ -26,11 +26,17 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
   return {
     name: "stripe",
     needs_secret: true,
-    changeable_settings: [],
+    changeable_settings: ["publishable_key"],
     async checkSettings(settings) {
       const { readStripeSettings } = await import("./stripe_settings.ts");
       readStripeSettings(settings);
       return settings;
+    },
+    async takes(settings, _method, { amount_minor, currency }) {
+      const { readStripeSettings } = await import("./stripe_settings.ts");
+      const { toStripeAmount } = await import("./stripe_amount.ts");
+      return readStripeSettings(settings).publishable_key !== null &&
+        toStripeAmount(amount_minor, currency) !== null;
     },
     async test(account, signal) {
       const { testAccount } = await import("./stripe_test_call.ts");

@@ -75,8 +75,8 @@ function authorization(
   operation: Operation,
   amount: string,
 ): [path: string, fields: StripeFields] {
-  const { capture, return_url, off_session } = operation.subject as Payment;
-  const { token, save, instrument } = operation.request;
+  const { capture, return_url: shop_url, off_session } = operation.subject as Payment;
+  const { token, save, instrument, return_url = shop_url } = operation.request;
   const is_setup = operation.amount_minor === 0;
   const currency = operation.currency.toLowerCase();
   const values: Record<Parameter, string | null> & Record<string, string | null> = {

@@ -9,6 +9,7 @@ import { ApiError, invalidParameter } from "../../core/errors.ts";
 import type { MethodKind } from "../../schema/payment.ts";
 import type { Checkout, PayCheckoutBody } from "../../schema/checkout.ts";
 import type { CreatePaymentBody, PaymentStatus } from "../../schema/payment.ts";
+import { METHOD_KIND } from "./offers.ts";
 
 /** Most attempts of a checkout that is no link. */
 const MAX_ATTEMPTS = 20;
@@ -76,14 +77,6 @@ export function abandonedAttempt(stored: StoredCheckout): string | null {
     ? attempt_id
     : null;
 }
-
-const METHOD_KIND: Readonly<Record<CheckoutMethod, MethodKind>> = {
-  card: "card",
-  sepa_debit: "sepa",
-  sepa: "sepa",
-  swift: "swift",
-  stablecoin: "stablecoin",
-};
 
 /**
  * Returns the create of the payment. Throws `invalid_parameter` with the field at fault.

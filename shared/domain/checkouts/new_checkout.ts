@@ -1,29 +1,37 @@
 /** Makes a new checkout (contract §2). Pure. */
 
-import { methodsFor } from "../../core/checkout_methods.ts";
 import { formatTime } from "../../core/clock.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import { CHECKOUT_METHODS } from "../../core/vocabulary.ts";
-import type { Checkout, CreateCheckoutBody } from "../../schema/checkout.ts";
+import type { Checkout, CheckoutPrice, CreateCheckoutBody } from "../../schema/checkout.ts";
 import { CHECKOUT_HOURS, MAX_CHECKOUT_HOURS } from "../../schema/limits.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { CheckoutRow } from "../../store/checkout_store.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { newSalt } from "../webhooks/endpoint_secret.ts";
 import { checkoutReference, checkoutToken, tokenHash } from "./checkout_url.ts";
+import { chooseMethods, type Offer } from "./offers.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Returns the row of a new checkout, and the checkout with a reference in place of its URL. */
+/** Returns the prices of a create. */
+export function pricesOf({ currency, other_prices = [], ...body }: CreateCheckoutBody) {
+  return [{ amount_minor: amountOf(body)!, currency }, ...other_prices] satisfies CheckoutPrice[];
+}
+
+/**
+ * Returns the row of a new checkout, and the checkout with a reference in place of its URL. Throws
+ * `ApiError`.
+ */
 export function newCheckout(
   body: CreateCheckoutBody,
+  offers: readonly Offer[],
   context: RequestContext,
   master_secret: string,
 ): { row: CheckoutRow; checkout: Checkout } {
   const id = context.newId("chk_");
   const salt = newSalt(context);
   const created_at = formatTime(context.at_ms);
-  const fixed = fixedMembers(body, context);
+  const fixed = fixedMembers(body, offers, context);
   const { max_payments, reference, customer } = fixed;
   return {
     checkout: {
@@ -44,6 +52,7 @@ export function newCheckout(
 /** The members of a checkout that never change. */
 function fixedMembers(
   body: CreateCheckoutBody,
+  offers: readonly Offer[],
   context: RequestContext,
 ): Omit<
   Checkout,
@@ -52,14 +61,12 @@ function fixedMembers(
 > {
   const amount_minor = amountOf(body)!;
   const { currency, other_prices = [], customer, max_payments = 1 } = body;
-  const prices = [{ amount_minor, currency }, ...other_prices];
-  const taken = prices.flatMap((price) => methodsFor(price.currency, price.amount_minor));
   return {
     amount: amount_minor,
     amount_minor,
     currency,
     other_prices,
-    methods: body.methods ?? CHECKOUT_METHODS.filter((method) => taken.includes(method)),
+    methods: chooseMethods(body.methods, offers),
     customer: customer ? { ...customer, email: customer.email ?? null } : null,
     description: body.description ?? null,
     reference: body.reference ?? null,

@@ -3,6 +3,7 @@
  * names (security §2, provider secrets).
  */
 
+import type { CheckoutMethod } from "../../core/checkout_methods.ts";
 import { isLoopback } from "../../core/loopback.ts";
 import type {
   Connector,
@@ -10,6 +11,7 @@ import type {
   ProviderAccount,
   ProviderEvent,
 } from "../providers/connector.ts";
+import type { CheckoutPrice } from "../../schema/checkout.ts";
 import type { StoredAccount } from "../../store/provider_rows.ts";
 
 /** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
@@ -61,6 +63,15 @@ export class ProviderAccounts {
           .flatMap((name) => this.#secret(name) ?? []),
       },
     };
+  }
+
+  /** Returns whether checkouts can offer a method of an account at a price. */
+  async takes(
+    { connector, settings }: StoredAccount,
+    method: CheckoutMethod,
+    price: CheckoutPrice,
+  ): Promise<boolean> {
+    return await this.#find(connector)?.takes(settings, method, price) ?? false;
   }
 
   #secret(name: string): string | null {

@@ -5,6 +5,8 @@
  * notification, a poll or a sync.
  */
 
+import type { CheckoutMethod } from "../../core/checkout_methods.ts";
+import type { CheckoutPrice } from "../../schema/checkout.ts";
 import type { MethodKind } from "../../schema/payment.ts";
 import type { SimulatedResult } from "./test_values.ts";
 import type { ProviderEvent, ProviderTotal } from "../../store/provider_rows.ts";
@@ -110,6 +112,15 @@ export interface Connector {
     settings: Readonly<Record<string, string>>,
     method_kinds?: readonly MethodKind[],
   ): Promise<Record<string, string>>;
+  /**
+   * Resolves to whether checkouts can offer a method of an account at a price. The account serves
+   * the kind of the method.
+   */
+  takes(
+    settings: Readonly<Record<string, string>>,
+    method: CheckoutMethod,
+    price: CheckoutPrice,
+  ): Promise<boolean>;
   /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
   test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
   /** Operations on payments, their refunds and their disputes. */
