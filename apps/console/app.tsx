@@ -9,9 +9,12 @@ import { call_log, clearLog } from "./data/calls.ts";
 import { CallPanel } from "./parts/call_panel.tsx";
 import { ChallengePage } from "./pages/challenge_page.tsx";
 import { ClockButton } from "./parts/clock.tsx";
+import { CHECKOUTS } from "./pages/checkout_list.tsx";
+import { CheckoutPage } from "./pages/checkout_page.tsx";
 import { CommandKey } from "./parts/command_dialog.tsx";
 import { ComparePage } from "./pages/compare_page.tsx";
 import { Connect } from "./pages/connect.tsx";
+import { CreateCheckoutPage } from "./pages/create_checkout_page.tsx";
 import { CreatePage } from "./pages/create_page.tsx";
 import { CreateTransferPage } from "./pages/create_transfer_page.tsx";
 import { DialogButton } from "./parts/dialog.tsx";
@@ -62,7 +65,7 @@ import { TransferPage } from "./pages/transfer_page.tsx";
 const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS =
-  ("home payments instruments refunds disputes transfers balance events webhooks requests faults " +
+  ("home payments checkouts instruments refunds disputes transfers balance events webhooks requests faults " +
     "keys").split(" ");
 
 /**
@@ -206,6 +209,7 @@ function Frame() {
 // deno-lint-ignore no-explicit-any
 const LISTS: readonly List<any>[] = [
   PAYMENTS,
+  CHECKOUTS,
   INSTRUMENTS,
   REFUNDS,
   DISPUTES,
@@ -228,6 +232,7 @@ function isReadable(section: string): boolean {
 /** The pages that make an item. */
 const NEW_PAGES: Readonly<Record<string, FunctionComponent>> = {
   payments: CreatePage,
+  checkouts: CreateCheckoutPage,
   transfers: CreateTransferPage,
   webhooks: NewEndpointPage,
   faults: NewFaultPage,
@@ -238,6 +243,7 @@ const ITEM_PAGES: Readonly<
   Record<string, FunctionComponent<{ id: string; query: Route["query"] }>>
 > = {
   payments: PaymentPage,
+  checkouts: CheckoutPage,
   instruments: InstrumentPage,
   transfers: TransferPage,
   events: EventPage,

@@ -20,11 +20,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   getOwnApiKey: "the page asks it when it is opened",
   eraseCustomer: "a person is erased by the merchant's own program",
   eraseCustomerByEmail: "a person is erased by the merchant's own program",
-  createCheckout: "the console has no page of checkouts",
-  listCheckouts: "the console has no page of checkouts",
-  getCheckout: "the console has no page of checkouts",
-  cancelCheckout: "the console has no page of checkouts",
-  payCheckout: "the console has no page of checkouts",
 };
 
 /** The code of the console. */

@@ -2,15 +2,13 @@
  * Payments that the payer sends in the console: the QR code, simulated transfers and a refund. And
  * one that the merchant collects.
  */
-/// <reference lib="dom" />
 
 import assert from "node:assert/strict";
 import { formatDay } from "../../apps/console/data/times.ts";
-import type { Page } from "playwright-core";
-import decodeQR from "qr/decode.js";
 import { until } from "../support/common/until.ts";
 import { consoleCase, PHONE } from "../support/console/console_case.ts";
 import { look } from "../support/console/look.ts";
+import { readQrCode } from "../support/console/qr_reader.ts";
 
 const WALLET = "0x000000000000000000000000000000000000dEaD";
 
@@ -122,23 +120,3 @@ consoleCase("payments that the payer sends", async (step, { enter, send }) => {
     assert.equal((await paymentNow()).method.mandate.id, method.mandate.id);
   });
 });
-
-/** Reads the QR code from a picture of the page, as a wallet does. */
-async function readQrCode(page: Page): Promise<string> {
-  const picture = (await page.locator(".qr").screenshot()).toString("base64");
-  // The policy of the console allows no picture from text, so an empty page decodes this one.
-  const reader = await page.context().newPage();
-  const image = await reader.evaluate(async (picture) => {
-    const img = new Image();
-    img.src = `data:image/png;base64,${picture}`;
-    await img.decode();
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [img.width, img.height];
-    const context = canvas.getContext("2d")!;
-    context.drawImage(img, 0, 0);
-    const { data } = context.getImageData(0, 0, img.width, img.height);
-    return { width: img.width, height: img.height, data: [...data] };
-  }, picture);
-  await reader.close();
-  return decodeQR({ ...image, data: new Uint8ClampedArray(image.data) });
-}

@@ -42,6 +42,7 @@ async function fillSandbox({ make, send }: ConsoleCase): Promise<string[]> {
     ...{ ...EUR, ...VISA, customer: CUSTOMER, save: "off_session" },
   });
   await pay({ instrument: instrument_id, off_session: true });
+  const checkout = await make("checkouts", EUR);
   const transfer = await make("transfers", {
     ...{ amount: 1_000, currency: "EUR", destination: { iban: IBAN, holder_name: "No match Ltd" } },
   });
@@ -52,10 +53,21 @@ async function fillSandbox({ make, send }: ConsoleCase): Promise<string[]> {
   const sandbox = await make("/api-v1-sandbox/sandboxes", { name: "PR 17" });
   const fault = await make("/api-v1-sandbox/faults", { on: "delivery", fault: "duplicate" });
   return [
-    ...["", "payments", "instruments", "refunds", "disputes", "transfers", "balance", "ledger"],
+    ...[
+      "",
+      "payments",
+      "checkouts",
+      "instruments",
+      "refunds",
+      "disputes",
+      "transfers",
+      "balance",
+      "ledger",
+    ],
     ...["events", "webhooks", "requests", "faults", "keys", "search?q=grace"],
-    ...["payments/new", "transfers/new", "webhooks/new", "faults/new"],
+    ...["payments/new", "checkouts/new", "transfers/new", "webhooks/new", "faults/new"],
     ...[waiting, authorized, disputed, refunding, deposit, late].map((id) => `payments/${id}`),
+    `checkouts/${checkout}`,
     ...[`instruments/${instrument_id}`, `transfers/${transfer}`, `events/${event.id}`],
     ...[`webhooks/${inbox}`, `webhooks/${url}`, `ledger/${entry.id}`, `keys/${key.id}`],
     ...[`requests/${request.id}`, `sandboxes/${sandbox}`, `faults/${fault}`],

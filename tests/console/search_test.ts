@@ -18,8 +18,7 @@ async function prefixesOfApi(): Promise<string[]> {
   const [contract, openapi] = await Promise.all(["contract.md", "openapi.json"].map(read));
   const listed = /`((?:[a-z]+_ )+[a-z]+_)`/.exec(contract!)![1]!.split(" ");
   const patterns = [...openapi!.matchAll(/"\^([a-z]{2,5}_)/g)].map(([, prefix]) => prefix!);
-  // The console has no page of checkouts.
-  return [...new Set([...listed, ...patterns])].filter((prefix) => prefix !== "chk_").sort();
+  return [...new Set([...listed, ...patterns])].sort();
 }
 
 /** Makes one of each kind. Returns their ids by prefix. */
@@ -37,6 +36,7 @@ async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, stri
   const destination = { iban: "DE89 3704 0044 0532 0130 00" };
   return {
     pay_,
+    chk_: await make("checkouts", { amount: 700, currency: "EUR" }),
     ins_: saved.instrument_id,
     re_: await make(`payments/${pay_}/refund`, { amount: 100 }),
     dp_: (await first(`disputes?payment_id=${disputed}`)).id,
@@ -62,6 +62,7 @@ async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, stri
 /** The page of each kind, and a text that only this page has. */
 const PAGES: Readonly<Record<string, [heading: RegExp, sign: (id: string) => string | RegExp]>> = {
   pay_: [/^50\.00 EUR$/, (id) => id],
+  chk_: [/^7\.00 EUR$/, (id) => id],
   ins_: [/^Visa ···· 4242$/, (id) => id],
   re_: [/^50\.00 EUR$/, (id) => id],
   dp_: [/^50\.00 EUR$/, (id) => id],

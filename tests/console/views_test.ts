@@ -16,7 +16,7 @@ const card = (number: string) => ({ card: { number, exp_month: 12, exp_year: 203
 const LARGE = { amount_minor: 999_999_999_999, currency: "BHD", description: "Two towers" };
 const CUSTOMER = { id: "user-1906", email: "grace@example.com" };
 const LISTS = [
-  ...["payments", "instruments", "refunds", "disputes", "transfers", "balance"],
+  ...["payments", "checkouts", "instruments", "refunds", "disputes", "transfers", "balance"],
   ...["ledger", "events", "webhooks", "faults"],
 ];
 
@@ -184,6 +184,25 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
   await view("payment-off-session", null, "Not present", () => link(/^49.00/).first().click());
   await send("DELETE", `instruments/${mandate.instrument_id}`);
   await view("instrument-ended", `instruments/${mandate.instrument_id}`, "instrument.ended");
+
+  const sold = { ...charge, customer: CUSTOMER, save: "off_session", max_payments: null };
+  const checkout = await make("checkouts", {
+    ...{ ...sold, description: "Two chairs and a table", reference: "order-6735" },
+    other_prices: [{ amount_minor: 5_900_000, currency: "USDC" }],
+  });
+  await make(`/api-v1-sandbox/checkouts/${checkout}/pay`, { card: { token: "pm_card_visa" } });
+  await view("create-checkout", "checkouts/new", button("Create checkout"));
+  await view(
+    "create-checkout-refused",
+    null,
+    fault,
+    () => fill({ Amount: "0" }),
+    "Create checkout",
+  );
+  await view("checkout", `checkouts/${checkout}`, table("Payments"));
+  await dialogView("pay", "Pay as the payer…", "Pay as the payer");
+  await dialogView("cancel-checkout", "Cancel checkout…", "Cancel the checkout?");
+  await view("checkouts", "checkouts", "Two chairs");
 
   const transfer = (body: Record<string, unknown>) =>
     make("transfers", { amount: 2_500, currency: "EUR", destination: { iban: IBAN }, ...body });

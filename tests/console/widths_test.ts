@@ -19,6 +19,10 @@ const TABLES: [place: string, columns: Record<string, number>, scrolls_to?: numb
     ...{ Amount: 320, Status: 320, Method: 800, Created: 1024 },
     ...{ "Description and customer": 1280, Reference: 1280 },
   }],
+  ["checkouts", {
+    ...{ Amount: 320, Status: 320, Kind: 800, Created: 1024 },
+    ...{ "Description and customer": 1280, Reference: 1280 },
+  }],
   ["refunds", { Amount: 320, Status: 320, Payment: 800, Created: 1024, Reason: 1280 }],
   ["disputes", {
     ...{ Amount: 320, Status: 320, Payment: 800, Created: 1024 },
@@ -51,6 +55,8 @@ consoleCase("tables have the columns for which they have the width", async (step
   const pay = (more: object) => make("payments", { ...LARGE, customer, ...more });
   const paid = await pay({ outcome: "success", description: LONG, reference: LONG });
   await make(`payments/${paid}/refund`, { reason: "requested_by_customer" });
+  const sold = { ...LARGE, customer, description: LONG, reference: LONG, max_payments: null };
+  await make("checkouts", sold);
   const disputed = await pay({ outcome: "chargeback" });
   await pay({ card: { token: "pm_card_visa" }, amount: 1_000, save: "off_session" });
   await pay({ outcome: "success", currency: "EUR" });

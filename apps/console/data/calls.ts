@@ -27,6 +27,7 @@ import { fetchSparingFaults } from "../../../packages/sandbox/sparing_fetch.ts";
 type Resources = Pick<
   PaymentsClient,
   | "payments"
+  | "checkouts"
   | "instruments"
   | "refunds"
   | "disputes"

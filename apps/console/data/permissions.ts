@@ -16,6 +16,7 @@ export type Need = CallName | Scope;
 /** The calls that make the items of sections. */
 const CREATES: Readonly<Record<string, CallName>> = {
   payments: "payments.create",
+  checkouts: "checkouts.create",
   transfers: "transfers.create",
   webhooks: "webhookEndpoints.create",
   faults: "sandbox.createFault",

@@ -5,6 +5,7 @@ import { href } from "./route.ts";
 /** The section that shows the resource, by the prefix of the id. */
 const SECTIONS: Readonly<Record<string, string>> = {
   pay: "payments",
+  chk: "checkouts",
   ins: "instruments",
   re: "refunds",
   dp: "disputes",

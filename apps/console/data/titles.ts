@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<string, Names>> = {
   home: { list: "Home" },
   search: { list: "Search" },
   payments: { list: "Payments", item: "Payment", create: "Create a payment" },
+  checkouts: { list: "Checkouts", item: "Checkout", create: "Create a checkout" },
   compare: { list: "Compare payments" },
   instruments: { list: "Instruments", item: "Instrument" },
   transfers: { list: "Transfers", item: "Transfer", create: "Create a transfer" },

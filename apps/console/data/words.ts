@@ -4,6 +4,9 @@
  */
 
 import type {
+  Checkout,
+  CheckoutMethod,
+  CheckoutStatus,
   DeclineAdvice,
   DeliveryStatus,
   DisputeStatus,
@@ -107,7 +110,7 @@ export const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
 /** Statuses that other resources have and a payment has not. */
 type OtherStatus = Exclude<
   | (RefundStatus | DisputeStatus | TransferStatus | DeliveryStatus)
-  | (InstrumentStatus | WebhookEndpoint["status"]),
+  | (InstrumentStatus | WebhookEndpoint["status"] | CheckoutStatus),
   PaymentStatus
 >;
 
@@ -122,6 +125,17 @@ const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
   disabled: "off",
   active: "good",
   ended: "off",
+  open: "wait",
+  expired: "off",
+};
+
+/** The ways to pay a checkout. */
+export const CHECKOUT_METHOD_WORDS: Readonly<Record<CheckoutMethod, string>> = {
+  card: "Card",
+  sepa_debit: "SEPA Direct Debit",
+  sepa: "SEPA transfer",
+  swift: "SWIFT transfer",
+  stablecoin: "Stablecoin",
 };
 
 /** How an instrument can be used. */
@@ -155,6 +169,12 @@ const ADVICE_WORDS: Readonly<Record<DeclineAdvice, string>> = {
   do_not_retry: "Do not try this method again.",
   authenticate: "Let the payer authenticate a new payment.",
 };
+
+/** How many payments a checkout takes, and of a link how many it has had. */
+export function kindOfCheckout({ max_payments, payments_count }: Checkout): string {
+  if (max_payments !== null) return "One payment";
+  return `Link, ${countText(payments_count)} paid`;
+}
 
 /** The name of an endpoint: its URL, or that it has an inbox. */
 export function endpointName({ url }: Pick<WebhookEndpoint, "url">): string {

@@ -122,11 +122,7 @@ export function createBody(draft: Draft): CreatePaymentInput {
   const { variant } = draft;
   const amount = amountOf(draft);
   const kind = kindOf(draft);
-  const person = `${draft.customer_id}${draft.email}${draft.name}` === "" ? undefined : {
-    ...present({ id: draft.customer_id }),
-    email: draft.email,
-    ...present({ name: draft.name }),
-  };
+  const person = personOf(draft);
   const fields: PaymentFields = {
     currency: draft.currency.trim(),
     ...(draft.method !== "saved" &&
@@ -147,6 +143,17 @@ export function createBody(draft: Draft): CreatePaymentInput {
       { settlement: draft.settlement as Settlement }),
   };
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
+}
+
+/** The customer, or undefined if the fields are empty. */
+export function personOf(
+  { customer_id: id, email, name }: Pick<Draft, "customer_id" | "email" | "name">,
+) {
+  return `${id}${email}${name}` === "" ? undefined : {
+    ...present({ id }),
+    email,
+    ...present({ name }),
+  };
 }
 
 /**

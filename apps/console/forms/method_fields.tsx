@@ -35,7 +35,8 @@ const OUTCOME_TILES = OUTCOMES.map((value) => ({
   result: OUTCOME_RESULTS[value].result,
 }));
 
-const TOKEN_TILES = Object.entries(TEST_TOKENS).map(([token, number]) => ({
+/** The tiles of the test tokens. */
+export const TOKEN_TILES = Object.entries(TEST_TOKENS).map(([token, number]) => ({
   ...tileOf(TEST_CARDS.find(({ value }) => value === number)!),
   value: token,
 }));

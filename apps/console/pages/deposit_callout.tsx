@@ -1,7 +1,6 @@
 /** The account or address to which the payer sends a payment, and what the payer sends there. */
 
 import { useState } from "preact/hooks";
-import encodeQR from "qr";
 import { epcQr } from "../../../shared/core/epc_qr.ts";
 import {
   type Deposit,
@@ -15,6 +14,7 @@ import { amountOf } from "../forms/create_body.ts";
 import { TextField } from "../parts/fields.tsx";
 import { showFlash } from "../data/flash.ts";
 import { Form } from "../parts/form.tsx";
+import { QrCode } from "../parts/qr_code.tsx";
 import { amountText, plainMinor } from "../data/money.ts";
 import { may } from "../data/permissions.ts";
 import { Fact, Id, Money } from "../parts/text.tsx";
@@ -157,23 +157,5 @@ function SendForm({ payment, to, missing, hint }: {
         hint={hint}
       />
     </Form>
-  );
-}
-
-/** Modules around the code that stay light (ISO/IEC 18004). */
-const QUIET_ZONE = 4;
-
-/** The code. `label` is its name for screen readers. */
-function QrCode({ text, label }: { text: string; label: string }) {
-  const rows = encodeQR(text, "raw", { ecc: "medium", border: QUIET_ZONE });
-  const dark = rows.flatMap((row, y) => row.flatMap((is_dark, x) => is_dark ? [[x, y]] : []));
-  return (
-    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${rows.length} ${rows.length}`}>
-      <path
-        d={dark.map(([x, y]) =>
-          `M${x} ${y}h1v1h-1z`
-        ).join("")}
-      />
-    </svg>
   );
 }

@@ -1,6 +1,7 @@
 /** The lists of payments, refunds, disputes, transfers and ledger entries. */
 
 import type {
+  Checkout,
   Dispute,
   LedgerEntry,
   Payment,
@@ -35,7 +36,7 @@ const PAYMENT: Filter = { name: "payment_id", label: "Payment", placeholder: "pa
  * The columns of a list of money: the amount, which is the link, the status, others and the time. A
  * narrow list has the time and the first of the others in the columns before.
  */
-function moneyColumns<T extends Payment | Refund | Dispute | Transfer>(
+export function moneyColumns<T extends Payment | Checkout | Refund | Dispute | Transfer>(
   link: (item: T) => string,
   [first, ...others]: readonly [Column<T>, ...Column<T>[]],
 ): Column<T>[] {
@@ -86,32 +87,38 @@ const TEXTS = Object.keys(
   { reference: 1, description: 1 } satisfies Record<Exclude<PaymentText, "return_url">, 1>,
 ).join(" ");
 
+/** The columns that tell payments and checkouts apart. */
+export const ABOUT_COLUMNS: readonly Column<Payment | Checkout>[] = [
+  { heading: "Reference", class: "cut from-940", cell: ({ reference }) => reference },
+  {
+    heading: "Description and customer",
+    class: "grow from-760",
+    cell: ({ id, description, customer }) => (
+      <>
+        {description && <span>{description}</span>}
+        {customer && <span class="quiet">{customer.email}</span>}
+        {!description && !customer && <code class="quiet">{id}</code>}
+      </>
+    ),
+  },
+];
+
 /** Returns the columns of payments, whose rows lead to a page. */
 export const paymentColumns = (link: (payment: Payment) => string) =>
-  moneyColumns<Payment>(link, [
-    { heading: "Method", cell: methodText },
-    { heading: "Reference", class: "cut from-940", cell: ({ reference }) => reference },
-    {
-      heading: "Description and customer",
-      class: "grow from-760",
-      cell: ({ id, description, customer }) => (
-        <>
-          {description && <span>{description}</span>}
-          {customer && <span class="quiet">{customer.email}</span>}
-          {!description && !customer && <code class="quiet">{id}</code>}
-        </>
-      ),
-    },
-  ]);
+  moneyColumns<Payment>(link, [{ heading: "Method", cell: methodText }, ...ABOUT_COLUMNS]);
+
+/** Returns the table of payments that a page has in common, with the column that differs. */
+const paymentsOf = (column: Column<Payment>) =>
+  tableOf("Payments", moneyColumns<Payment>(({ id }) => href(["payments", id]), [column]));
 
 /** The payments of an instrument. Their method and their customer are those of the page. */
-export const INSTRUMENT_PAYMENTS = tableOf(
-  "Payments",
-  moneyColumns<Payment>(({ id }) => href(["payments", id]), [{
-    heading: "Payer",
-    cell: ({ off_session }) => off_session ? "Not present" : "Present",
-  }]),
-);
+export const INSTRUMENT_PAYMENTS = paymentsOf({
+  heading: "Payer",
+  cell: ({ off_session }) => off_session ? "Not present" : "Present",
+});
+
+/** The payments of a checkout. */
+export const CHECKOUT_PAYMENTS = paymentsOf({ heading: "Method", cell: methodText });
 
 const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(
   ({ id }) => href(["transfers", id]),
@@ -127,7 +134,7 @@ const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(
 
 export const PAYMENTS: List<Payment> = {
   section: "payments",
-  filters: ({ customer_id, instrument_id }) => [
+  filters: ({ customer_id, instrument_id, checkout_id }) => [
     choiceOf("status", "Status", PAYMENT_STATUSES),
     choiceOf(
       "method_kind",
@@ -139,13 +146,14 @@ export const PAYMENTS: List<Payment> = {
     { name: "reference", label: "Reference", placeholder: "order-1001" },
     { name: "customer", label: "Customer’s e-mail", placeholder: "ada@example.com" },
     ...CREATED_FILTERS,
-    // Other pages lead to these two. The row has no width for them otherwise.
+    // Other pages lead to these. The row has no width for them otherwise.
     ...(customer_id ? [{ name: "customer_id", label: "Customer’s id" }] : []),
     ...(instrument_id ? [{ name: "instrument_id", label: "Instrument" }] : []),
+    ...(checkout_id ? [{ name: "checkout_id", label: "Checkout" }] : []),
   ],
   read: (params) => call("payments", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor amount_captured " +
-    "amount_refunded amount_disputed method_kind instrument_id off_session customer.id " +
+    "amount_refunded amount_disputed method_kind instrument_id checkout_id off_session customer.id " +
     `customer.email customer.name ${TEXTS} failure_code advice metadata`,
   action: <NewLink section="payments" class="button primary">Create payment</NewLink>,
   empty: () => (

@@ -133,6 +133,11 @@ function Details({ payment }: { payment: Payment }) {
         </Fact>
       ))}
       {Object.values(lines)}
+      {payment.checkout_id && (
+        <Fact name="Checkout">
+          <Mention id={payment.checkout_id} />
+        </Fact>
+      )}
       <Fact name="Capability" code={payment.capability} />
       <Fact name="Sequence">{payment.sequence}</Fact>
       <Fact name="Created" at={payment.created_at} />

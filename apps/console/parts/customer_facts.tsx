@@ -1,12 +1,12 @@
-/** The customer of a payment or an instrument, with the ways to everything of this customer. */
+/** The customer of a payment, a checkout or an instrument, with the ways to everything of this customer. */
 
-import type { Instrument, Payment } from "../../../packages/client/mod.ts";
+import type { Checkout, Instrument, Payment } from "../../../packages/client/mod.ts";
 import { href } from "../data/route.ts";
 import { Fact } from "./text.tsx";
 
 /** The facts. Renders nothing without a customer. */
 export function CustomerFacts(
-  { of: { customer } }: { of: Pick<Payment | Instrument, "customer"> },
+  { of: { customer } }: { of: Pick<Payment | Checkout | Instrument, "customer"> },
 ) {
   const customer_id = customer?.id;
   return (

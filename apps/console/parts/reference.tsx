@@ -6,6 +6,7 @@ import { Json } from "./json.tsx";
 /** The groups of the reference that describe the sections of the console. */
 const GROUPS: Readonly<Record<string, string>> = {
   payments: "payments",
+  checkouts: "checkouts",
   instruments: "instruments",
   transfers: "transfers",
   balance: "ledger",
