@@ -2,21 +2,30 @@
 
 import type { Command } from "./command.ts";
 import {
+  CHECKOUTS_CANCEL,
+  CHECKOUTS_PAY,
   INSTRUMENTS_END,
   PAYMENTS_CANCEL,
   PAYMENTS_CAPTURE,
   PAYMENTS_REFUND,
 } from "./commands/changes.ts";
+import { CHECKOUTS_CREATE } from "./commands/checkouts_create.ts";
 import { CLOCK_ADVANCE } from "./commands/clock_advance.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { EVENTS_RESEND } from "./commands/events_resend.ts";
 import { LISTEN } from "./commands/listen.ts";
-import { ENDPOINTS_LIST, EVENTS_LIST, INSTRUMENTS_LIST, PAYMENTS_LIST } from "./commands/lists.ts";
+import { CHECKOUTS_GET, PAYMENTS_GET } from "./commands/gets.ts";
+import {
+  CHECKOUTS_LIST,
+  ENDPOINTS_LIST,
+  EVENTS_LIST,
+  INSTRUMENTS_LIST,
+  PAYMENTS_LIST,
+} from "./commands/lists.ts";
 import { LOGS_TAIL } from "./commands/logs_tail.ts";
 import { MCP } from "./commands/mcp.ts";
 import { OPEN } from "./commands/open.ts";
 import { PAYMENTS_CREATE } from "./commands/payments_create.ts";
-import { PAYMENTS_GET } from "./commands/payments_get.ts";
 import { RESET } from "./commands/reset.ts";
 import { RUN } from "./commands/run.ts";
 import { SANDBOX_NEW } from "./commands/sandbox_new.ts";
@@ -34,6 +43,11 @@ export const COMMANDS: readonly Command[] = [
   PAYMENTS_CANCEL,
   PAYMENTS_GET,
   PAYMENTS_LIST,
+  CHECKOUTS_CREATE,
+  CHECKOUTS_PAY,
+  CHECKOUTS_CANCEL,
+  CHECKOUTS_GET,
+  CHECKOUTS_LIST,
   INSTRUMENTS_LIST,
   INSTRUMENTS_END,
   EVENTS_LIST,

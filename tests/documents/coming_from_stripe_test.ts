@@ -112,6 +112,7 @@ Deno.test("our code runs at the service and prints what its comments say, and so
       ...{ amount: 100, currency: "EUR", card: { token: "pm_card_visa" }, save: "off_session" },
       customer: { id: "u1", email: "ada@example.com" },
     });
+    const { id: checkout } = await client.checkouts.create({ amount: 100, currency: "EUR" });
     const [event] = (await client.events.list({ limit: 1 })).data;
     /** Payments in the status that a command needs; the refund follows the capture. */
     const ids: Record<string, string> = { capture: authorized, refund: authorized };
@@ -124,7 +125,7 @@ Deno.test("our code runs at the service and prints what its comments say, and so
       if (["listen", "trigger", "logs", "open"].includes(words[0]!)) continue;
       const args = words.map((word) =>
         word.replace("pay_…", ids[words[1]!] ?? payment.id).replace("evt_…", event!.id)
-          .replace("ins_…", instrument_id!)
+          .replace("ins_…", instrument_id!).replace("chk_…", checkout)
       );
       const { code, stderr } = await call(args, env);
       assert.equal(code, 0, `${words.join(" ")}: ${stderr}`);

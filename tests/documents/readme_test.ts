@@ -50,6 +50,7 @@ const [CONFIGURATION, ERRORS] = await Promise.all(
 const SHELLS: (readonly [path: string, document: string])[][] = await Promise.all(
   [
     ["README.md", "docs/tutorial.md"],
+    ["docs/tutorials/a_link_that_sells.md"],
     ["docs/tutorials/a_month_in_a_second.md"],
     ["docs/tutorials/a_year_of_renewals.md"],
     ["docs/tutorials/break_it_on_purpose.md"],

@@ -122,6 +122,41 @@ Deno.test("payments create saves an instrument and uses it, and instruments list
     }
   }));
 
+Deno.test("checkouts create, pay, get, list and cancel do what the API does", () =>
+  withCommands(async ({ client, command }) => {
+    const run = (...args: string[]) => command("checkouts", ...args);
+    const made = await run("create", "--amount", "1999", "--reference", "order-7", "--json");
+    const { id, methods } = JSON.parse(made.stdout);
+    assert.deepEqual(methods, ["card", "sepa_debit", "sepa", "swift"]);
+    const declined = await run("pay", id, "--card", "4000 0000 0000 9995");
+    assert.match(declined.stdout, /^pay_\w+ {2}declined insufficient_funds {2}19\.99 EUR\nchk_/);
+    assert.equal(declined.code, 1);
+    const secure = ["--card", "4000 0025 0000 3155", "--authenticate", "success"];
+    const paid = await run("pay", id, ...secure, "--json");
+    const { status, payment } = JSON.parse(paid.stdout);
+    assert.deepEqual([paid.code, status, payment.status], [0, "completed", "completed"]);
+    const late = await run("pay", id, "--json");
+    assert.deepEqual([late.code, JSON.parse(late.stdout).error.code], [1, "invalid_state"]);
+    assert.deepEqual(
+      JSON.parse((await run("get", id)).stdout),
+      await client.checkouts.retrieve(id),
+    );
+
+    const link =
+      (await run("create", "--amount", "500", "--link", "--methods", "card,sepa")).stdout;
+    const [link_id = ""] = link.split("  ");
+    const transfer = await run("pay", link_id, "--method", "sepa");
+    assert.match(transfer.stdout, /^pay_\w+ {2}pending/, transfer.stderr);
+    assert.equal((await run("pay", link_id)).code, 0);
+    const line = `${link_id}  open  5.00 EUR  link, 1 paid\n`;
+    const order = `${id}  completed  19.99 EUR  order-7\n`;
+    assert.equal((await run("list")).stdout, line + order);
+    assert.equal((await run("list", "--reference", "order-7")).stdout, order);
+    assert.equal((await run("cancel", link_id)).stdout, line.replace("open", "cancelled"));
+    const wrong = await run("create", "--amount", "1", "--methods", "cash", "--json");
+    assert.deepEqual([wrong.code, JSON.parse(wrong.stdout).error.code], [2, "invalid_parameter"]);
+  }));
+
 Deno.test("events list and resend, endpoints list and reset work on what the sandbox has", () =>
   withCommands(async ({ client, command }) => {
     const receiver = openRecorder();

@@ -146,6 +146,16 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     const over = await refused("create_payment", by_instrument);
     assert.equal(over.error.current_status, "ended");
 
+    const sold = { amount: 700, currency: "EUR", methods: ["card", "sepa"], max_payments: null };
+    const { id: link } = await use("create_checkout", sold);
+    const attempt = await use("pay_checkout", { id: link, method: "sepa" });
+    assert.deepEqual([attempt.status, attempt.payment.status], ["open", "pending"]);
+    await use("pay_checkout", { id: link, card: order.card });
+    assert.equal((await use("get_checkout", { id: link })).payments_count, 1);
+    assert.equal((await use("cancel_checkout", { id: link })).status, "cancelled");
+    const ended = await refused("pay_checkout", { id: link, card: order.card });
+    assert.equal(ended.error.current_status, "cancelled");
+
     const pending = await use("create_payment", { ...order, settlement: "manual" });
     const late = await use("refund_payment", { id: pending.id });
     const failed = await use("advance_refund", { id: late.id, to: "failed" });

@@ -10,6 +10,7 @@ import {
   SERVICE_OPTIONS,
   textOf,
 } from "../command.ts";
+import { checkoutText } from "../checkout_text.ts";
 import { instrumentText } from "../instrument_text.ts";
 import { PAGE_OPTIONS, pageOf, printPage } from "../output.ts";
 import { paymentText } from "../payment_text.ts";
@@ -69,6 +70,19 @@ export const PAYMENTS_LIST = listCommand({
     const shown = [paymentText({ ...payment, next_action: null }), created_at];
     return [...shown, ...(reference === null ? [] : [oneLine(reference)])].join("  ");
   },
+});
+
+export const CHECKOUTS_LIST = listCommand({
+  name: "checkouts list",
+  summary: "List checkouts and links, newest first",
+  filters: {
+    status: ["status", "STATUS", "only this status, such as open"],
+    reference: ["reference", "TEXT", "only your own reference"],
+    customer: ["customer_id", "ID", "only your own id of the customer"],
+  },
+  examples: ["checkouts list --status open", "checkouts list --reference order-7 --json"],
+  list: ({ checkouts }, params) => checkouts.list(params),
+  lineOf: (checkout) => checkoutText({ ...checkout, url: null }),
 });
 
 export const INSTRUMENTS_LIST = listCommand({

@@ -24,14 +24,10 @@ import {
 import { printResult } from "../output.ts";
 import { paymentText } from "../payment_text.ts";
 import { openChange } from "../service_access.ts";
+import { APPROVED_CARD, testCard } from "../test_card.ts";
 
-/** The card that is always approved. */
-const CARD = "4242424242424242";
-const CVC = "123";
-/** Options that say how the payer pays. Without any of them it is `CARD`. */
+/** Options that say how the payer pays. Without any of them it is the approved card. */
 const METHODS = ["card", "iban", "wallet", "instrument", "outcome"] as const;
-/** Test cards take any expiry in the future. */
-const YEARS_AHEAD = 5;
 
 /** The fields of a create without an option. */
 type WithoutOption =
@@ -101,7 +97,7 @@ function readInput(values: Values): CreatePaymentInput {
   const [id, email] = [textOf(values, "customer-id"), textOf(values, "email")];
   const signed_at = textOf(values, "mandate-signed-at");
   const is_other = METHODS.some((name) => textOf(values, name) !== undefined);
-  const number = card ?? (is_other ? undefined : CARD);
+  const number = card ?? (is_other ? undefined : APPROVED_CARD);
   // The API checks every value and names the field at fault.
   return {
     amount,
@@ -121,8 +117,4 @@ function readInput(values: Values): CreatePaymentInput {
     reference: textOf(values, "reference"),
     return_url: textOf(values, "return-url"),
   } satisfies Record<Exclude<keyof CreatePaymentBody, WithoutOption>, unknown>;
-}
-
-function testCard(number: string) {
-  return { number, exp_month: 12, exp_year: new Date().getFullYear() + YEARS_AHEAD, cvc: CVC };
 }

@@ -4,8 +4,15 @@
  */
 
 import * as z from "zod";
-import type { CreateFaultInput, CreatePaymentInput, CreateRefundInput } from "../../client/mod.ts";
+import type {
+  CreateCheckoutInput,
+  CreateFaultInput,
+  CreatePaymentInput,
+  CreateRefundInput,
+  PayCheckoutInput,
+} from "../../client/mod.ts";
 import { explainError } from "../../../tools/generate/error_page.ts";
+import { CreateCheckoutBody, PayCheckoutBody } from "../../../shared/schema/checkout.ts";
 import { SetClockBody } from "../../../shared/schema/clock.ts";
 import { ERROR_CODES } from "../../../shared/schema/error.ts";
 import { CreateFaultBody } from "../../../shared/schema/fault.ts";
@@ -47,6 +54,7 @@ const header = mustBe(
 );
 const amount = AmountMinor.optional();
 const payment = id("pay_").describe("Id of the payment");
+const checkout = id("chk_").describe("Id of the checkout");
 
 const test_values = [...TEST_CARDS, ...TEST_IBANS, ...TEST_WALLETS]
   .map(({ value, name }) => `${value} (${name})`).join("; ");
@@ -140,6 +148,49 @@ export const TOOLS: readonly Tool[] = [
     input: { id: payment, [HEADER]: header },
     run: ({ id, [HEADER]: idempotencyKey }, { client, signal }) =>
       client.payments.cancel(id, { idempotencyKey, signal }),
+  }),
+  tool({
+    name: "create_checkout",
+    title: "Create a checkout",
+    description: "Makes a price that a payer pays by a method of their choice, in one attempt or " +
+      "more, on the page at url. With max_payments null it is a link, which any number of payers " +
+      "can pay.",
+    effect: "change",
+    input: {
+      ...z.object(CreateCheckoutBody.shape).omit({ amount_minor: true, expires_at: true }).shape,
+      amount: AmountMinor,
+      [HEADER]: header,
+    },
+    run: ({ [HEADER]: idempotencyKey, ...input }, { client, signal }) =>
+      client.checkouts.create(input as CreateCheckoutInput, { idempotencyKey, signal }),
+  }),
+  tool({
+    name: "get_checkout",
+    title: "Get a checkout",
+    description: "Returns a checkout. list_payments with its checkout_id has its attempts.",
+    effect: "read",
+    input: { id: checkout },
+    run: ({ id }, { client, signal }) => client.checkouts.retrieve(id, { signal }),
+  }),
+  tool({
+    name: "pay_checkout",
+    title: "Pay a checkout",
+    description: "Does what a payer does on the page of a checkout, 3-D Secure included. Returns " +
+      "the checkout with its new payment, also after a decline. card, iban and instrument decide " +
+      "the method. Test values are those of create_payment.",
+    effect: "change",
+    input: { id: checkout, ...PayCheckoutBody.shape, [HEADER]: header },
+    run: ({ id, [HEADER]: idempotencyKey, ...input }, { client, signal }) =>
+      client.sandbox.payCheckout(id, input as PayCheckoutInput, { idempotencyKey, signal }),
+  }),
+  tool({
+    name: "cancel_checkout",
+    title: "Cancel a checkout",
+    description: "Cancels an open checkout: nobody can pay it any more.",
+    effect: "change",
+    input: { id: checkout, [HEADER]: header },
+    run: ({ id, [HEADER]: idempotencyKey }, { client, signal }) =>
+      client.checkouts.cancel(id, { idempotencyKey, signal }),
   }),
   tool({
     name: "list_instruments",

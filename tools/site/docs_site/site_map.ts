@@ -28,6 +28,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Sandbox tutorials",
     pages: [
       ["docs/tutorials/a_sandbox_for_every_pull_request.md", "A sandbox for every pull request"],
+      ["docs/tutorials/a_link_that_sells.md", "A link that sells"],
       ["docs/tutorials/a_month_in_a_second.md", "A month in a second"],
       ["docs/tutorials/a_year_of_renewals.md", "A year of renewals"],
       ["docs/tutorials/break_it_on_purpose.md", "Break it on purpose"],

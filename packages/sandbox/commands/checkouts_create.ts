@@ -1,0 +1,82 @@
+/** `checkouts create`: makes a checkout or a link. */
+
+import type { CheckoutFields, CheckoutMethod, CreateCheckoutInput } from "../../client/mod.ts";
+import { checkoutText } from "../checkout_text.ts";
+import {
+  CHANGE_OPTIONS,
+  type Command,
+  EXIT,
+  JSON_OPTION,
+  refuseArguments,
+  SERVICE_OPTIONS,
+  textOf,
+  UsageError,
+  type Values,
+  wholeNumberOf,
+} from "../command.ts";
+import { printResult } from "../output.ts";
+import { openChange } from "../service_access.ts";
+
+/** The fields of a create without an option. */
+type WithoutOption = "other_prices" | "metadata" | "locale";
+
+export const CHECKOUTS_CREATE: Command = {
+  name: "checkouts create",
+  summary: "Make a page on which a payer chooses how to pay, or a link for many payers",
+  options: {
+    amount: { type: "string", value: "N", help: "in minor units: 1999 is 19.99 EUR (required)" },
+    currency: { type: "string", value: "CODE", help: "ISO 4217 code, USDC or USDT (EUR)" },
+    link: { type: "boolean", help: "any number of payers can pay it" },
+    methods: { type: "string", value: "LIST", help: "such as card,sepa; default: all that fit" },
+    description: { type: "string", value: "TEXT", help: "for the payer" },
+    reference: { type: "string", value: "TEXT", help: "your own reference" },
+    email: { type: "string", value: "ADDRESS", help: "of the customer" },
+    "customer-id": { type: "string", value: "ID", help: "your own id of the customer" },
+    save: { type: "string", value: "USAGE", help: "offer to save: on_session or off_session" },
+    capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
+    "return-url": { type: "string", value: "URL", help: "where the payer comes back" },
+    "cancel-url": { type: "string", value: "URL", help: "for a payer who gives up" },
+    "expires-at": { type: "string", value: "TIME", help: "by default in 24 hours" },
+    ...CHANGE_OPTIONS,
+    ...JSON_OPTION,
+    ...SERVICE_OPTIONS,
+  },
+  examples: [
+    "checkouts create --amount 1999",
+    'checkouts create --amount 1500 --link --description "Donation"',
+    "checkouts create --amount 1999 --methods card,sepa --reference order-7 --json",
+  ],
+  async run(values, args, surroundings) {
+    refuseArguments(args);
+    const input = readInput(values);
+    const { client, options } = openChange(values, surroundings);
+    const checkout = await client.checkouts.create(input, options);
+    printResult(checkout, checkoutText, values, surroundings);
+    return EXIT.success;
+  },
+};
+
+function readInput(values: Values): CreateCheckoutInput {
+  const save = textOf(values, "save");
+  // Only a checkout that saves can be of 0.
+  const amount = wholeNumberOf(values, "amount", save === undefined ? 1 : 0);
+  if (amount === undefined) throw new UsageError("--amount is missing: 1999 is 19.99 EUR");
+  const [id, email] = [textOf(values, "customer-id"), textOf(values, "email")];
+  // The API checks every value and names the field at fault.
+  const fields = {
+    currency: textOf(values, "currency") ?? "EUR",
+    methods: textOf(values, "methods")?.split(",") as CheckoutMethod[] | undefined,
+    customer: id === undefined && email === undefined
+      ? undefined
+      : { id, email } as CheckoutFields["customer"],
+    description: textOf(values, "description"),
+    reference: textOf(values, "reference"),
+    capture: textOf(values, "capture") as CheckoutFields["capture"],
+    save: save as CheckoutFields["save"],
+    return_url: textOf(values, "return-url"),
+    cancel_url: textOf(values, "cancel-url"),
+    max_payments: values["link"] === true ? null : undefined,
+    expires_at: textOf(values, "expires-at"),
+  } satisfies Record<Exclude<keyof CheckoutFields, WithoutOption>, unknown>;
+  return { amount, ...fields };
+}
