@@ -27,6 +27,7 @@ export function commitParameters(
   const document = {
     requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
       ...keyedRequest(access, idempotency, responseOf(change), i, () => storedBy(change)),
+      ...(idempotency && subjectOf(change)),
       ...(has_quota && { has_quota }),
     })),
     expects: numberedRows(changes, ({ expects }) => [expects]),
@@ -63,6 +64,13 @@ function responseOf(
   { response, payment, transfer }: Change,
 ): Pick<StoredResponse, "status"> & Partial<StoredResponse> {
   return response.body === (payment ?? transfer)?.body ? { status: response.status } : response;
+}
+
+/** Returns the subject of a response to store, with the sequence at which it is the response. */
+function subjectOf({ response, payment, transfer, expects }: Change) {
+  const row = payment ?? transfer;
+  const subject_id = row?.id ?? expects?.id;
+  return { subject_id, ...(response.body === row?.body && { sequence: row.sequence }) };
 }
 
 /**

@@ -3026,9 +3026,7 @@ begin
     v_found := pay_internal.check_instruments(
       v_document.requests, v_document.instruments, v_found);
   end if;
-  v_found := pay_internal.claim(
-    v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
-      v_document.payments, v_document.transfers), v_document.expects);
+  v_found := pay_internal.claim(v_document.requests, v_found);
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
@@ -4460,30 +4458,23 @@ begin
 end $$;
 
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null,
-  p_expects jsonb default null
+  p_requests jsonb, p_found pay.admission[], p_subject_id text default null
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
-  v_lost integer[];
   v_n integer;
+  v_are_lost boolean;
   v_are_refused boolean;
   v_are_counted boolean;
 begin
   with
   requested as materialized (
-    select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
-      r.fingerprint, r.request_line, r.status, r.body, coalesce(s.id, (
-        select x.id from jsonb_to_recordset(p_expects) as x (n integer, id text) where x.n = r.n
-      )) as subject_id,
-      case when r.body is null then s.sequence end as sequence
+    select f.environment_id, f.api_key_id, f.ahead, r.*
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
-      status smallint, body text
+      status smallint, body text, subject_id text, sequence integer
     ) on r.n = f.n
-    left join jsonb_to_recordset(p_subjects) as s (n integer, id text, sequence integer)
-      on s.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -4491,29 +4482,33 @@ begin
       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
         subject_id, sequence, created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.request_line, a.status, a.body, a.subject_id, a.sequence,
-      v_now + coalesce(a.ahead, '0')
+      a.request_id, a.request_line, a.status, a.body, coalesce(a.subject_id, p_subject_id),
+      a.sequence, v_now + coalesce(a.ahead, '0')
     from requested a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
-    returning api_key_id, key, request_id
+    returning 1
   )
-  select coalesce(array_agg(a.n), '{}'),
-    (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
-    (select bool_or(f.remaining is not null or f.stored is not null) from unnest(p_found) f)
-  into v_lost, v_are_refused, v_are_counted
-  from requested a
-  where not exists (
-    select from claimed k
-    where k.api_key_id = a.api_key_id
-      and k.key = a.idempotency_key
-      and k.request_id = a.request_id
-  );
-  -- If no response is found below, another transaction has deleted it: the request is sent again.
-  foreach v_n in array v_lost loop
-    p_found[v_n].outcome := 'expired';
-  end loop;
-  if v_are_refused or v_lost <> '{}' then
+  select (select count(*) from requested) > (select count(*) from claimed),
+    bool_or(f.outcome <> 'ok'), bool_or(f.remaining is not null or f.stored is not null)
+  into v_are_lost, v_are_refused, v_are_counted
+  from unnest(p_found) f;
+  if v_are_lost then
+    -- Each key is looked up by itself, as in pay_internal.find_responses.
+    for v_n in
+      select f.n from unnest(p_found) f
+      join jsonb_to_recordset(p_requests) as r (n integer, request_id text, idempotency_key text)
+        on r.n = f.n
+      where f.outcome = 'ok' and r.idempotency_key is not null and r.request_id is distinct from (
+        select k.request_id from pay.idempotency_keys k
+        where k.environment_id = f.environment_id and k.api_key_id = f.api_key_id
+          and k.key = r.idempotency_key)
+    loop
+      -- If no response is found below, another transaction has deleted it: the request is sent again.
+      p_found[v_n].outcome := 'expired';
+    end loop;
+  end if;
+  if v_are_refused or v_are_lost then
     p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
   if v_are_counted then p_found := pay_internal.count_requests(p_found); end if;
@@ -4524,9 +4519,8 @@ create or replace function pay_internal.claim_one(
   p_request text, p_access pay.admission, p_subject_id text default null
 ) returns pay.admission language plpgsql volatile as $$
 declare
-  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access], null,
-    case when p_subject_id is not null
-      then jsonb_build_array(jsonb_build_object('n', 1, 'id', p_subject_id)) end);
+  v_found pay.admission[] :=
+    pay_internal.claim(p_request::jsonb, array[p_access], p_subject_id);
 begin
   return v_found[1];
 end $$;
@@ -10563,7 +10557,10 @@ declare
     where f.outcome = 'ok' and r.has_quota is not true);
   v_many constant text[] := array(
     select a.environment_id
-    from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_requested)) a
+    -- The offset keeps the planner from counting for each request.
+    from (
+      select distinct f.environment_id from unnest(p_found) f where f.n = any (v_requested) offset 0
+    ) a
     where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
       >= pay_internal.few_pending_deliveries());
   v_n integer;

@@ -16,6 +16,8 @@
 --                        null without an Idempotency-Key
 --   request_line         method and path, stored with the idempotency key
 --   status, body         the response to store under the idempotency key
+--   subject_id, sequence the payment, transfer or instrument of the request, and its sequence if the
+--                        response is its text in place of a body; absent: none
 -- and the fields of its operation. A function that writes one request takes a list of one.
 --
 -- Order of precedence of the outcomes, for every entry function:

@@ -170,9 +170,7 @@ begin
     v_found := pay_internal.check_instruments(
       v_document.requests, v_document.instruments, v_found);
   end if;
-  v_found := pay_internal.claim(
-    v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
-      v_document.payments, v_document.transfers), v_document.expects);
+  v_found := pay_internal.claim(v_document.requests, v_found);
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
