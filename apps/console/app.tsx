@@ -7,7 +7,6 @@ import { ApiKeyPage } from "./pages/api_keys.tsx";
 import { BalancePage } from "./pages/balance_page.tsx";
 import { call_log, clearLog } from "./data/calls.ts";
 import { CallPanel } from "./parts/call_panel.tsx";
-import { ChallengePage } from "./pages/challenge_page.tsx";
 import { ClockButton } from "./parts/clock.tsx";
 import { CHECKOUTS } from "./pages/checkout_list.tsx";
 import { CheckoutPage } from "./pages/checkout_page.tsx";
@@ -61,20 +60,13 @@ import { TIME_ZONE } from "./data/times.ts";
 import { pageName, sectionName } from "./data/titles.ts";
 import { TransferPage } from "./pages/transfer_page.tsx";
 
-/** The first step of the route to the payer's page (shared/sandbox/challenge_url.ts). */
-const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS =
   ("home payments checkouts instruments refunds disputes transfers balance events webhooks requests faults " +
     "keys").split(" ");
 
-/**
- * The console: the page for the key, or the frame if there is a session. The payer's page of 3-D
- * Secure is a page of its own, which needs no session.
- */
+/** The console: the page for the key, or the frame if there is a session. */
 export function App() {
-  const [section, token = ""] = route.value.steps;
-  if (section === CHALLENGE) return <ChallengePage key={token} token={token} />;
   if (session.value === null) return <Connect />;
   // Another sandbox gets another frame, which shows nothing of the one before.
   return <Frame key={sandboxId()} />;

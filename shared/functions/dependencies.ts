@@ -75,7 +75,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const reads = openDatabase({ ...address, max_connections: 1, idle_s: READS_IDLE_S });
   const clock = settings.clock ?? systemClock;
   const random = settings.random ?? systemRandom;
-  const { base_url, console_url = null, docs_url = null } = settings;
+  const { base_url, checkout_url = null, docs_url = null } = settings;
   const storage_gb = settings.storage_gb || null;
   const origins = new Origins({ clock, random, docs_url }, sandboxOrigins(clock, random));
   const log = settings.log ?? writeLogLine;
@@ -134,7 +134,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     on_error: (error) => log(failedPoll("provider worker", clock(), error)),
   });
-  const urls = { base_url, console_url };
+  const urls = { base_url, checkout_url };
   const operations = new Operations({
     store,
     changes,
@@ -182,7 +182,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     checkout_store: new CheckoutStore(calls),
     checkout_urls: master_secret === undefined ? null : {
       master_secret,
-      checkout_url: settings.checkout_url ?? null,
+      checkout_url,
     },
     api_keys: createApiKeys(new ApiKeyStore(calls)),
     webhooks,
@@ -193,7 +193,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     places,
     large_bodies: { live: new CostlyWork(LARGE_BODIES), sandboxes: new CostlyWork(LARGE_BODIES) },
     base_url,
-    console_url,
+    checkout_url,
     docs_url,
     clock,
     random,

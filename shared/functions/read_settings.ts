@@ -19,7 +19,6 @@ const RELAY_TOKEN = /^[!-~]{16,200}$/;
 const URL_EXAMPLES = {
   PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
   SUPABASE_URL: "https://project.supabase.co",
-  CONSOLE_URL: "https://console.example.com",
   CHECKOUT_URL: "https://pay.example.com",
   DOCS_URL: "https://docs.example.com",
 };
@@ -56,14 +55,12 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   if (!base_url) {
     throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to the public URL of the functions");
   }
-  const console_url = checkUrl("CONSOLE_URL", read("CONSOLE_URL"));
   const checkout_url = checkUrl("CHECKOUT_URL", read("CHECKOUT_URL"));
   const docs_url = readDocsUrl(env);
   return {
     database_url,
     ...(authority && { database_authority: authority }),
     base_url,
-    ...(console_url && { console_url }),
     ...(checkout_url && { checkout_url }),
     ...(docs_url && { docs_url }),
     allowed_origins: readOrigins(read("CONSOLE_ORIGINS")),

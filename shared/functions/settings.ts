@@ -14,9 +14,7 @@ export interface Settings {
   database_authority?: string;
   /** Base URL of both functions, without a slash at the end. */
   base_url: string;
-  /** URL of the hosted console without a slash at its end. It has the page of 3-D Secure. */
-  console_url?: string;
-  /** URL of the page of checkouts without a slash at its end; absent: it is not hosted. */
+  /** URL of the page for payers without a slash at its end; absent: it is not hosted. */
   checkout_url?: string;
   /** URL of the documentation without a slash at its end, for `doc_url` of errors. */
   docs_url?: string;

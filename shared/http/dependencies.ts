@@ -46,8 +46,8 @@ export interface Dependencies {
   relay_token: string | null;
   /** Base URL of both functions, without a slash at the end. */
   base_url: string;
-  /** URL of the console, or null if there is none. */
-  console_url: string | null;
+  /** URL of the page for payers, or null if there is none. */
+  checkout_url: string | null;
   /** URL of the documentation without a slash at its end, or null if there is none. */
   docs_url: string | null;
   clock: Clock;

@@ -301,16 +301,16 @@ export function authorizedEvent(operation: Operation): ProviderEvent {
 }
 
 /**
- * Makes the event that the payer has to authenticate, at the console's page. The token of the page
- * is the provider's reference of the payment. Where the console is not hosted, the URL is that of
- * the operation that authenticates.
+ * Makes the event that the payer has to authenticate, on the page for payers. The token of this step
+ * is the provider's reference of the payment. Where the page is not hosted, the URL is that of the
+ * operation that authenticates.
  */
 export function challengeEvent(operation: Operation, { random, urls }: PayerPage): ProviderEvent {
-  const { base_url, console_url } = urls;
-  const token = console_url === null ? null : newChallengeToken(random);
+  const { base_url, checkout_url } = urls;
+  const token = checkout_url === null ? null : newChallengeToken(random);
   const url = token === null
     ? `${base_url}/api-v1-sandbox/payments/${operation.subject.id}/authenticate`
-    : challengeUrl(console_url!, token);
+    : challengeUrl(checkout_url!, token);
   return eventOf(operation, "requires_action", {
     next_action: { type: "authenticate", url },
     provider_reference: token,

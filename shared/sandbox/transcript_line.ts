@@ -25,10 +25,8 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
   const { route, request_id, body, body_bytes } = c.get("state");
   const { method, url } = c.req.raw;
   const { pathname, search } = new URL(url);
-  const { base_url, console_url, checkout_urls } = c.get("deps");
-  const text = withoutHosts(await c.res.clone().text(), [
-    ...[base_url, console_url, checkout_urls?.checkout_url ?? null],
-  ]);
+  const { base_url, checkout_url } = c.get("deps");
+  const text = withoutHosts(await c.res.clone().text(), [base_url, checkout_url]);
   const line = JSON.stringify({
     n,
     request: {

@@ -267,7 +267,7 @@ Deno.test("decideCreate() returns 201 for a decline if the caller wants no error
   assert.deepEqual([change.response.status, change.response.body], [201, change.payment!.body]);
 });
 
-Deno.test("decideCreate() sends the payer to the console's page, if there is a console", () => {
+Deno.test("decideCreate() sends the payer to the page for payers, if there is one", () => {
   const actionOf = (urls: PayerUrls) => {
     const change = decide({ card: SECURE }, true, false, urls);
     const payment = JSON.parse(change.payment!.body);
@@ -279,8 +279,8 @@ Deno.test("decideCreate() sends the payer to the console's page, if there is a c
   assert.equal(isChallengeUrl(without.url), false);
   assert.deepEqual(without.operations.map(({ op }) => op), ["abandon"]);
 
-  const hosted = actionOf({ ...URLS, console_url: "https://console.example.com/x" });
-  const [, token] = /^https:\/\/console\.example\.com\/x\/#\/challenge\/([0-9a-f]{48})$/
+  const hosted = actionOf({ ...URLS, checkout_url: "https://pay.example.com/x" });
+  const [, token] = /^https:\/\/pay\.example\.com\/x\/#bank\/([0-9a-f]{48})$/
     .exec(hosted.url)!;
   assert.ok(isChallengeUrl(hosted.url));
   const operations = hosted.operations.map((

@@ -104,7 +104,7 @@ class ShopSteps {
 
   async fail(): Promise<void> {
     const { page, id } = await this.#toTheBank();
-    await page.getByRole("button", { name: "Fail" }).click();
+    await page.getByRole("button", { name: "Decline" }).click();
     await page.waitForURL(`${this.url}/orders/${id}?payment_id=pay_*`);
     await expectStatus(page, "Your card was declined, and nothing was charged.");
     await this.#look(page, "declined");
@@ -269,7 +269,7 @@ class ShopSteps {
     await page.getByLabel("Card").selectOption("pm_card_authenticationRequired");
     await this.#look(page, "checkout");
     await page.getByRole("button", { name: "Pay" }).click();
-    await page.getByRole("heading", { name: "Approve this payment?" }).waitFor();
+    await page.getByRole("heading", { name: "Is it you who pays?" }).waitFor();
     await this.#reaches(id, { status: "waiting" });
     return { page, id };
   }

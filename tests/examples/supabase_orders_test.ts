@@ -114,7 +114,7 @@ Deno.test({
         const id = crypto.randomUUID();
         const { body } = await checkout(order(id, "pm_card_authenticationRequired"));
         assert.equal(body.status, "requires_action");
-        assert.match(body.url, /challenge/);
+        assert.match(body.url, /#bank/);
         const { payment_id } = await reaches(id, "waiting");
         const authenticated = client.sandbox.authenticate(payment_id!, { result });
         if (result === "success") await authenticated;

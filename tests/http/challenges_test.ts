@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { recordOf } from "../support/database/payment_records.ts";
-import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
+import { callAsPayer, challengePath, CHECKOUT_URL } from "../support/service/payer_page.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   advance,
@@ -19,7 +19,7 @@ import { addEndpoint, openRecorder, settle, shown } from "../support/webhook/rec
 
 const SECURE = card("4000 0025 0000 3155");
 const RETURN_URL = "https://shop.example/back?order=7#done";
-const HOSTED = { console_url: CONSOLE_URL };
+const HOSTED = { checkout_url: CHECKOUT_URL };
 const UNKNOWN = `${SANDBOX}/challenges/${"0".repeat(48)}`;
 
 /** Makes a payment that waits for its payer. */

@@ -27,7 +27,7 @@ Deno.test("readSettings() has defaults, also for empty variables", () => {
   };
   assert.deepEqual(read(LEAST), expected);
   const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"]
-    .concat("CONSOLE_URL", "DOCS_URL");
+    .concat("CHECKOUT_URL", "DOCS_URL");
   assert.deepEqual(
     read({ ...LEAST, ...Object.fromEntries(empty.map((name) => [name, ""])) }),
     expected,
@@ -40,7 +40,7 @@ Deno.test("readSettings() reads the variables", () => {
     SUPABASE_URL: "https://ref.supabase.co/",
     PAYMENTS_DB_CA: "-----BEGIN CERTIFICATE-----\n",
     CONSOLE_ORIGINS: "https://console.example.com, http://localhost:*",
-    CONSOLE_URL: "https://console.example.com/sandbox//",
+    CHECKOUT_URL: "https://pay.example.com/page//",
     DOCS_URL: "https://docs.example.com/payments/",
     WEBHOOK_MASTER_SECRET: SECRET,
     RELAY_TOKEN: "!".repeat(16),
@@ -56,7 +56,7 @@ Deno.test("readSettings() reads the variables", () => {
     database_url: "postgresql://u@db/d?sslmode=require",
     database_authority: "-----BEGIN CERTIFICATE-----\n",
     base_url: "https://ref.supabase.co/functions/v1",
-    console_url: "https://console.example.com/sandbox",
+    checkout_url: "https://pay.example.com/page",
     docs_url: "https://docs.example.com/payments",
     allowed_origins: ["https://console.example.com", "http://localhost:*"],
     webhook_master_secret: SECRET,
@@ -83,8 +83,8 @@ const REFUSED: readonly [string, string][] = [
   ["PUBLIC_BASE_URL", "ftp://api.example.com"],
   ["PUBLIC_BASE_URL", "https://api.example.com/?a=b"],
   ["SUPABASE_URL", "ref.supabase.co"],
-  ["CONSOLE_URL", "console.example.com"],
-  ["CONSOLE_URL", "https://console.example.com/#/payments"],
+  ["CHECKOUT_URL", "pay.example.com"],
+  ["CHECKOUT_URL", "https://pay.example.com/#cht"],
   ["DOCS_URL", "docs.example.com"],
   ["CONSOLE_ORIGINS", "console.example.com"],
   ["CONSOLE_ORIGINS", "https://console.example.com/"],

@@ -10,7 +10,7 @@ import { accessWith } from "../support/database/store_access.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { LEFT_OUT, runRound, type Send } from "../support/http/seeded_run.ts";
 import { purgeAll } from "../support/database/purge.ts";
-import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
+import { callAsPayer, challengePath, CHECKOUT_URL } from "../support/service/payer_page.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
@@ -213,7 +213,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
   await t.step("the page of 3-D Secure and the end of a payment make the same events", async () => {
     const events = [];
     for (let i = 0; i < 2; i++) {
-      const installed = await startService({ console_url: CONSOLE_URL });
+      const installed = await startService({ checkout_url: CHECKOUT_URL });
       const key = await makeSeeded(installed, "payer");
       const card = { card: { token: "pm_card_authenticationRequired" } };
       const { body: payment } = await installed.pay(card, { key });
@@ -247,7 +247,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
     const transcripts = [];
     for (
       const page of [null, { "Sec-Fetch-Site": "same-origin" }, {
-        Origin: new URL(CONSOLE_URL).origin,
+        Origin: "https://console.example.com",
       }]
     ) {
       const key = await makeSeeded(service, "page");

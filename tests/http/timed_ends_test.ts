@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { recordOf } from "../support/database/payment_records.ts";
-import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
+import { callAsPayer, challengePath, CHECKOUT_URL } from "../support/service/payer_page.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   advance,
@@ -87,7 +87,7 @@ serviceCase("an authorization ends after 7 days by itself", async (t, service) =
       assert.equal(requests.size, name === "an advance" ? 2 : 1);
     });
   }
-}, { console_url: CONSOLE_URL });
+}, { checkout_url: CHECKOUT_URL });
 
 serviceCase("a payment without its payer ends after 24 hours by itself", async (_, service) => {
   await service.setClock(MADE_AT);

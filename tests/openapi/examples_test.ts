@@ -84,7 +84,7 @@ async function record(receiver_url: string): Promise<Examples> {
   const service = await startService({
     random: seeded(1),
     clock: () => at,
-    console_url: "http://127.0.0.1:54321/console",
+    checkout_url: "http://127.0.0.1:54321/pay",
     request_log: true,
   });
   try {

@@ -53,16 +53,17 @@ for (const [name, value, message] of WRONG) {
   });
 }
 
-Deno.test("readServeSettings() has a console on request only", () => {
+Deno.test("readServeSettings() has a console and the page for payers on request only", () => {
   const env: Record<string, string> = { ...SETTINGS };
-  const { hostname, port, has_console, functions } = readServeSettings((name) => env[name]);
-  assert.deepEqual([hostname, port, has_console], ["127.0.0.1", 8000, false]);
-  assert.equal(functions.console_url, undefined);
-  env["CONSOLE"] = "1";
-  const with_console = readServeSettings((name) => env[name]);
-  assert.equal(with_console.has_console, true);
-  assert.equal(with_console.functions.console_url, "https://pay.example.com/console");
-  assert.deepEqual(with_console.functions.allowed_origins, ["https://pay.example.com"]);
+  const { hostname, port, functions, ...without } = readServeSettings((name) => env[name]);
+  assert.deepEqual([hostname, port], ["127.0.0.1", 8000]);
+  assert.deepEqual([without.has_console, without.has_checkout], [false, false]);
+  assert.equal(functions.checkout_url, undefined);
+  Object.assign(env, { CONSOLE: "1", CHECKOUT: "1" });
+  const with_both = readServeSettings((name) => env[name]);
+  assert.deepEqual([with_both.has_console, with_both.has_checkout], [true, true]);
+  assert.equal(with_both.functions.checkout_url, "https://pay.example.com/pay");
+  assert.deepEqual(with_both.functions.allowed_origins, ["https://pay.example.com"]);
 });
 
 Deno.test("readServeSettings() has up to 64 instances, by default one a processor", () => {

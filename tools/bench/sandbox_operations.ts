@@ -11,7 +11,7 @@ export function sandboxOperations(store: Store, faults: FaultStore, base_url: st
   return new Operations({
     store,
     changes: new ChangeWriter(store),
-    at_once: createSandboxProvider(faults, { base_url, console_url: null }),
+    at_once: createSandboxProvider(faults, { base_url, checkout_url: null }),
     runner: { run: refuse },
     vault: null,
   });

@@ -11,27 +11,39 @@ export const PACKAGED_ORIGIN = "http://service.invalid";
 
 /** The file of the reference with the code samples. */
 const DOCUMENT = "openapi.json";
-/** The file with the types of the other files and the headers of every response. */
+/** The file with the types and headers of the other files and the headers of every response. */
 const INDEX = "site.json";
 
 interface SiteIndex {
-  types: Record<string, string>;
+  files: Record<string, Omit<StaticFile, "body">>;
   headers: Record<string, string>;
 }
 
 /** Writes the files of a site with their types. The folder must not exist. */
 export async function writeSiteFolder(site: StaticSite, folder: string): Promise<void> {
   await writeFiles(site, folder);
-  const types = Object.fromEntries([...site.files].map(([name, { type }]) => [name, type]));
-  const index: SiteIndex = { types, headers: { ...site.headers } };
+  const files = Object.fromEntries(
+    [...site.files].map(([name, { body: _, ...file }]) => [name, file]),
+  );
+  const index: SiteIndex = { files, headers: { ...site.headers } };
   await Deno.writeTextFile(join(folder, INDEX), JSON.stringify(index, null, 2));
 }
 
 /** Writes the files of a site for any host, with `_headers` for Netlify and Cloudflare Pages. */
 export async function writeHostedSite(site: StaticSite, folder: string): Promise<void> {
   await writeFiles(site, folder);
-  const lines = Object.entries(site.headers).map(([name, value]) => `  ${name}: ${value}\n`);
-  await Deno.writeTextFile(join(folder, "_headers"), `/*\n${lines.join("")}`);
+  const own = [...site.files].flatMap(([name, { headers }]) =>
+    headers ? pathsOf(name).map((path) => [path, headers] as const) : []
+  );
+  const text = [["/*", site.headers] as const, ...own].map(([path, headers]) =>
+    [path, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`), ""].join("\n")
+  );
+  await Deno.writeTextFile(join(folder, "_headers"), text.join(""));
+}
+
+/** The paths at which hosts serve a file. */
+function pathsOf(name: string): string[] {
+  return name.endsWith("index.html") ? [`/${name}`, `/${name.slice(0, -10)}`] : [`/${name}`];
 }
 
 async function writeFiles(site: StaticSite, folder: string): Promise<void> {
@@ -46,8 +58,8 @@ async function writeFiles(site: StaticSite, folder: string): Promise<void> {
 /** Reads a folder that `writeSiteFolder` has written. */
 export async function readSiteFolder(folder: string): Promise<StaticSite> {
   const index: SiteIndex = JSON.parse(await Deno.readTextFile(join(folder, INDEX)));
-  const entries = Object.entries(index.types).map(async ([name, type]) => {
-    const file: StaticFile = { type, body: await Deno.readFile(join(folder, name)) };
+  const entries = Object.entries(index.files).map(async ([name, head]) => {
+    const file: StaticFile = { ...head, body: await Deno.readFile(join(folder, name)) };
     return [name, file] as const;
   });
   return { files: new Map(await Promise.all(entries)), headers: index.headers };

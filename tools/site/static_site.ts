@@ -13,6 +13,8 @@ export interface StaticFile {
   /** Its `Content-Type`. */
   type: string;
   body: string | Uint8Array<ArrayBuffer>;
+  /** Its own headers beside those of the site, such as the policy of one document. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** Files by name, and the headers of every response. */
@@ -53,6 +55,7 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
     return new Response(is_gzipped ? await ready.gzipped() : ready.bytes, {
       headers: {
         ...headers,
+        ...file.headers,
         ...ready.headers,
         ...(is_gzipped && { "Content-Encoding": "gzip" }),
       },

@@ -11,7 +11,7 @@ const BRANDS: Readonly<Record<string, string>> = {
 };
 
 /** Returns the name of a card. */
-export function cardText({ brand, last4 }: { brand: string; last4: string }): string {
+function cardText({ brand, last4 }: { brand: string; last4: string }): string {
   return `${BRANDS[brand] ?? brand} ···· ${last4}`;
 }
 

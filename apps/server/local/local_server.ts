@@ -56,6 +56,8 @@ export interface ServerOptions {
 /** The path under which Supabase serves functions. Their own routes begin after it. */
 export const MOUNT = "/functions/v1";
 export const CONSOLE_PATH = "/console";
+/** The page for payers. */
+export const CHECKOUT_PATH = "/pay";
 /** The path of the documentation, to which `doc_url` of errors leads. */
 export const DOCS_PATH = "/docs";
 /** The path of the interactive reference, inside the documentation. */

@@ -21,6 +21,7 @@ import {
   useDatabase,
 } from "./local_database.ts";
 import {
+  CHECKOUT_PATH,
   CONSOLE_PATH,
   DOCS_PATH,
   type EdgeFunctions,
@@ -38,6 +39,8 @@ import type { Workers } from "./workers.ts";
 export interface SiteParts {
   /** Builds the console. `base_path` is the path of the API on the origin that serves the page. */
   buildConsole(base_path: string): Promise<StaticSite>;
+  /** Builds the page for payers, as `buildConsole` builds the console. */
+  buildCheckout(base_path: string): Promise<StaticSite>;
   /** Builds the pages of the documentation. */
   buildDocs(): Promise<StaticSite>;
   /** Builds the reference. Its code samples call `base_url`. */
@@ -117,6 +120,7 @@ export function sitesOf(parts: SiteParts, baseUrl: () => string): SiteHandler[] 
     // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
     // localhost or another name.
     siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(baseUrl()).pathname)),
+    siteHandler(CHECKOUT_PATH, () => parts.buildCheckout(new URL(baseUrl()).pathname)),
     siteHandler(REFERENCE_PATH, () => parts.buildReference(baseUrl())),
     siteHandler(DOCS_PATH, parts.buildDocs),
   ];
@@ -163,7 +167,7 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
     RELAY_TOKEN: randomPassword(),
     WEBHOOK_MASTER_SECRET: webhookMasterSecret(data_dir),
     CONSOLE_ORIGINS: "http://localhost:*,http://127.0.0.1:*",
-    CONSOLE_URL: new URL(CONSOLE_PATH, server.base_url).href,
+    CHECKOUT_URL: new URL(CHECKOUT_PATH, server.base_url).href,
     DOCS_URL: new URL(DOCS_PATH, server.base_url).href,
     RATE_LIMIT_PER_SECOND: "0",
     SANDBOX_STORAGE_GB: "0",

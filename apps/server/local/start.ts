@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { START_COMMAND } from "../../../packages/sandbox/start_command.ts";
 import { readInstances, readSettings, SettingsError } from "../data_dir/settings.ts";
+import { buildCheckoutSite } from "../../../tools/site/checkout_site.ts";
 import { buildConsoleSite } from "../../../tools/site/console_site.ts";
 import { buildDocsInThread } from "../../../tools/site/docs_thread.ts";
 import { buildReferenceSite, fetchScalar } from "../../../tools/site/reference_site.ts";
@@ -40,6 +41,7 @@ if (import.meta.main) {
 function readSites(data_dir: string): SiteParts {
   return {
     buildConsole: buildConsoleSite,
+    buildCheckout: buildCheckoutSite,
     buildDocs: () => buildDocsInThread(CONSOLE_LINK),
     buildReference: (base_url) => buildReferenceSite(data_dir, base_url),
   };

@@ -7,11 +7,12 @@
  * a database of another version.
  */
 
+import { buildCheckoutSite } from "../../../tools/site/checkout_site.ts";
 import { buildConsoleSite } from "../../../tools/site/console_site.ts";
 import { siteHandler } from "../../../tools/site/static_site.ts";
 import { expectHealthy, openFunctions } from "../local/functions.ts";
 import { runUntilSignal } from "../local/launch.ts";
-import { CONSOLE_PATH, openLocalServer } from "../local/local_server.ts";
+import { CHECKOUT_PATH, CONSOLE_PATH, openLocalServer } from "../local/local_server.ts";
 import { say, Shutdown } from "../local/shutdown.ts";
 import { startTicker } from "../local/ticker.ts";
 import { runWorker } from "../local/worker.ts";
@@ -54,11 +55,13 @@ async function serve(shutdown: Shutdown): Promise<void> {
   say(`Serving ${server.base_url} as ${settings.functions.base_url}; ${jobs}${processes}`);
 }
 
-function serverOptions({ hostname, has_console, functions }: ServeSettings) {
+function serverOptions({ hostname, has_console, has_checkout, functions }: ServeSettings) {
   const { base_url, docs_url = null } = functions;
-  const sites = has_console
-    ? [siteHandler(CONSOLE_PATH, () => buildConsoleSite(new URL(base_url).pathname))]
-    : [];
+  const { pathname } = new URL(base_url);
+  const sites = [
+    ...has_console ? [siteHandler(CONSOLE_PATH, () => buildConsoleSite(pathname))] : [],
+    ...has_checkout ? [siteHandler(CHECKOUT_PATH, () => buildCheckoutSite(pathname))] : [],
+  ];
   return { hostname, sites, public_url: base_url, docs_url };
 }
 

@@ -15,7 +15,7 @@ import {
   readSwitch,
   SettingsError,
 } from "../data_dir/settings.ts";
-import { CONSOLE_PATH } from "../local/local_server.ts";
+import { CHECKOUT_PATH } from "../local/local_server.ts";
 
 type Environment = (name: string) => string | undefined;
 
@@ -28,6 +28,8 @@ export interface ServeSettings {
   instances: number;
   /** CONSOLE=1: the console is served too. */
   has_console: boolean;
+  /** CHECKOUT=1: the page for payers is served too. */
+  has_checkout: boolean;
   functions: Settings;
   /** The variables of the functions, with the values that this program adds. */
   env(name: string): string | undefined;
@@ -46,11 +48,11 @@ const DEFAULT_INSTANCES = Deno.build.os === "linux"
 export function readServeSettings(env: Environment): ServeSettings {
   const read = (name: string) => env(name)?.trim() || undefined;
   const has_console = readSwitch("CONSOLE", read("CONSOLE"));
+  const has_checkout = readSwitch("CHECKOUT", read("CHECKOUT"));
   const added: Record<string, string> = { RELAY_TOKEN: randomPassword() };
   const { origin } = URL.parse(read("PUBLIC_BASE_URL") ?? "") ?? {};
-  if (has_console && origin !== undefined) {
-    Object.assign(added, { CONSOLE_URL: origin + CONSOLE_PATH, CONSOLE_ORIGINS: origin });
-  }
+  if (has_console && origin !== undefined) added["CONSOLE_ORIGINS"] = origin;
+  if (has_checkout && origin !== undefined) added["CHECKOUT_URL"] = origin + CHECKOUT_PATH;
   const functions_env = (name: string) => read(name) ?? added[name];
   if (read("WEBHOOK_MASTER_SECRET") === undefined) {
     throw new SettingsError(
@@ -63,6 +65,7 @@ export function readServeSettings(env: Environment): ServeSettings {
     port: readPort(read("PORT"), DEFAULT_PORT),
     instances: readInstances("INSTANCES", read("INSTANCES") ?? String(DEFAULT_INSTANCES)),
     has_console,
+    has_checkout,
     functions: readFunctions(functions_env),
     env: functions_env,
   };

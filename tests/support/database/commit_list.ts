@@ -52,7 +52,7 @@ export function newContext() {
 export function created(outcome: "success" | "pending" = "success"): Change {
   return decideCreate({ amount: 1000, currency: "EUR", outcome }, {
     ...newContext(),
-    urls: { base_url: "http://localhost", console_url: null },
+    urls: { base_url: "http://localhost", checkout_url: null },
     decline_is_error: true,
   });
 }

@@ -9,6 +9,7 @@ const LEFT_OUT = new Set([
   ".local",
   ".venv",
   "artifacts",
+  "checkout_site",
   "console_site",
   "dist",
   "documentation",

@@ -15,7 +15,7 @@ const NAME = new RegExp(
   [
     "(?<id>\\b(?:pay|re|dp|tr|evt|whe|whd|ins|le|txn|key|req|env|pac)_[0-9a-z]{26}\\b)",
     "(?<time>\\b\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)",
-    "(?<page>http://127\\.0\\.0\\.1:\\d+/console/#/challenge/[0-9a-f]{48})",
+    "(?<page>http://127\\.0\\.0\\.1:\\d+/pay/#bank/[0-9a-f]{48})",
     "(?<base_url>http://127\\.0\\.0\\.1:\\d+/functions/v1)",
     "(?<key>\\bsk_(?:test|live)_[0-9A-Za-z]{49}\\b)",
     "(?<secret>\\bwhsec_[0-9A-Za-z+/=]{44})",

@@ -29,7 +29,7 @@ export const NOW_MS = Date.parse("2026-02-03T04:05:06.007Z");
 export const NOW = formatTime(NOW_MS);
 export const BASE_URL = "https://pay.example.com/functions/v1";
 /** The URLs for a payer of a service whose console is not hosted. */
-export const URLS = { base_url: BASE_URL, console_url: null };
+export const URLS = { base_url: BASE_URL, checkout_url: null };
 
 /** Returns the context of a request at `NOW`, by default with a test key. */
 export function requestContext(livemode = false): RequestContext {

@@ -50,7 +50,7 @@ export async function openSupabaseProject() {
   };
   const own = {
     SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
-    CONSOLE_URL: "https://console.example.com/",
+    CHECKOUT_URL: "https://pay.example.com/",
     // The receiver is a process of this machine.
     ALLOW_PRIVATE_WEBHOOKS: "true",
     ...Object.fromEntries(api.secrets),

@@ -1,15 +1,15 @@
-/** The payer's page of 3-D Secure as a program sees it: the routes that its script calls. */
+/** The bank step of the page for payers as a program sees it: the routes that its script calls. */
 
 import assert from "node:assert/strict";
 import type { TestResponse, TestService } from "./service.ts";
 
-/** The console's URL for the settings of a service. No test loads it. */
-export const CONSOLE_URL = "https://console.example.com/sandbox";
+/** The URL of the page for the settings of a service. No test loads it. */
+export const CHECKOUT_URL = "https://pay.example.com/page";
 
 /** Returns the route of the page's calls, without the function's base URL. */
 export function challengePath(payment: { next_action: unknown }): string {
   const { url } = payment.next_action as { url: string };
-  const [, token] = /\/#\/challenge\/([0-9a-f]{48})$/.exec(url) ?? [];
+  const [, token] = /\/#bank\/([0-9a-f]{48})$/.exec(url) ?? [];
   assert.ok(token, url);
   return `/api-v1-sandbox/challenges/${token}`;
 }

@@ -126,7 +126,7 @@ function environmentOf(settings: Settings): Record<string, string> {
   const {
     database_url,
     base_url,
-    console_url,
+    checkout_url,
     docs_url,
     allowed_origins = [],
     webhook_master_secret,
@@ -153,7 +153,7 @@ function environmentOf(settings: Settings): Record<string, string> {
   return {
     PAYMENTS_DB_URL: url.href,
     PUBLIC_BASE_URL: base_url,
-    ...(console_url && { CONSOLE_URL: console_url }),
+    ...(checkout_url && { CHECKOUT_URL: checkout_url }),
     ...(docs_url && { DOCS_URL: docs_url }),
     CONSOLE_ORIGINS: allowed_origins.join(","),
     ...(webhook_master_secret && { WEBHOOK_MASTER_SECRET: webhook_master_secret }),

@@ -18,7 +18,7 @@ import { idGenerator } from "../../../shared/core/ids.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { until } from "../common/until.ts";
-import { challengePath, CONSOLE_URL } from "../service/payer_page.ts";
+import { challengePath, CHECKOUT_URL } from "../service/payer_page.ts";
 import { startService, type TestService } from "../service/service.ts";
 import type { StripeDouble } from "../stripe/double.ts";
 import { leadingTo } from "../webhook/live_endpoint.ts";
@@ -89,7 +89,7 @@ export async function startShopWorld(double: StripeDouble | null) {
   };
   const service = await startService({
     base_url: server.base_url,
-    console_url: CONSOLE_URL,
+    checkout_url: CHECKOUT_URL,
     provider_secret: (name) => secrets[name],
     ...leadingTo(port),
   });

@@ -13,6 +13,7 @@ import * as library from "../../../packages/sandbox/mod.ts";
 import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
 import { CONSOLE_LINK, MOUNT } from "../../../apps/server/local/local_server.ts";
 import { MIGRATIONS_DIR } from "../../../apps/server/migrations/migrate.ts";
+import { buildCheckoutSite } from "../../site/checkout_site.ts";
 import { buildConsoleSite } from "../../site/console_site.ts";
 import { buildDocsSite } from "../../site/docs_site.ts";
 import { buildReferenceSite, SCALAR } from "../../site/reference_site.ts";
@@ -42,6 +43,7 @@ const BUNDLES: readonly Bundle[] = [
   { entry: SERVICE.entry, platform: "deno" },
   { entry: "packages/sandbox/mod.ts", platform: "deno" },
   { entry: "apps/console/main.tsx", platform: "browser" },
+  { entry: "apps/checkout/main.tsx", platform: "browser" },
   { entry: "tools/site/docs_site/page.ts", platform: "browser" },
 ];
 /** The compiler of the client's package, which writes the types of this one too. */
@@ -129,6 +131,7 @@ async function writeSites(folder: string): Promise<void> {
   const cache = await Deno.makeTempDir({ prefix: "payments-reference-" });
   try {
     await writeSiteFolder(await buildConsoleSite(MOUNT), join(folder, "console"));
+    await writeSiteFolder(await buildCheckoutSite(MOUNT), join(folder, "checkout"));
     await writeSiteFolder(await buildDocsSite(CONSOLE_LINK), join(folder, "docs"));
     const reference = await buildReferenceSite(cache, PACKAGED_ORIGIN + MOUNT);
     await writeSiteFolder(reference, join(folder, "reference"));

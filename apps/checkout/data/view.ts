@@ -1,0 +1,55 @@
+/** Decides what the page shows of a checkout. Pure. */
+
+import type { CheckoutPage } from "../../../shared/schema/checkout_page.ts";
+
+/** The parts of the page, one of which it shows. */
+export type View =
+  /** Fields, with the end of an earlier attempt. */
+  | { kind: "form"; ended: "declined" | "failed" | null }
+  | { kind: "action" | "transfer" | "processing"; attempt: Attempt }
+  | { kind: "paid"; attempt: Attempt | null }
+  | { kind: "expired" | "cancelled" };
+
+type Attempt = NonNullable<CheckoutPage["attempt"]>;
+
+/** The statuses of a payment that was successful, whatever has become of it. */
+const SUCCESSES = ["authorized", "completed", "partially_refunded", "refunded", "chargeback"];
+
+/** @param is_another the payer wants to pay in another way than by the attempt under way */
+export function viewOf(page: CheckoutPage, is_another = false): View {
+  const { status, attempt, is_link } = page;
+  if (status === "completed" || is_link && attempt && isSuccess(attempt)) {
+    return { kind: "paid", attempt };
+  }
+  const waiting = attempt && waitOf(attempt);
+  const may_leave = status === "open" && waiting !== "processing";
+  if (waiting && !(is_another && may_leave)) return { kind: waiting, attempt };
+  if (status !== "open") return { kind: status };
+  const { status: end = null } = attempt ?? {};
+  return {
+    kind: "form",
+    ended: !is_another && (end === "declined" || end === "failed") ? end : null,
+  };
+}
+
+/** Whether something happens at the payment without the payer: the page reads it again. */
+export function isWaiting({ attempt }: CheckoutPage): boolean {
+  return attempt !== null && !isSuccess(attempt) && waitOf(attempt) !== null;
+}
+
+function waitOf({ status, next_action }: Attempt): "action" | "transfer" | "processing" | null {
+  if (status === "requires_action" && next_action?.type === "authenticate") return "action";
+  if (status === "processing" || status === "requires_action") return "processing";
+  if (status !== "pending") return null;
+  return next_action === null ? "processing" : "transfer";
+}
+
+function isSuccess({ status, method }: Attempt): boolean {
+  return SUCCESSES.includes(status) || status === "processing" && method === "sepa_debit";
+}
+
+/** The prices among which a payer can choose. */
+export function pricesOf(page: CheckoutPage): { amount_minor: number; currency: string }[] {
+  const { amount_minor, currency, other_prices } = page;
+  return [{ amount_minor, currency }, ...other_prices];
+}

@@ -1,0 +1,74 @@
+/** The words of the page in the language of the payer, with amounts and times as people write them. */
+
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import { formatDecimal, isStablecoin, minorUnitDigits } from "../../../shared/core/currency.ts";
+import de from "../locales/de.json" with { type: "json" };
+import en from "../locales/en.json" with { type: "json" };
+import es from "../locales/es.json" with { type: "json" };
+import fr from "../locales/fr.json" with { type: "json" };
+import it from "../locales/it.json" with { type: "json" };
+import nl from "../locales/nl.json" with { type: "json" };
+import pl from "../locales/pl.json" with { type: "json" };
+
+/** A text of the page. */
+export type Key = keyof typeof en;
+
+export const LANGUAGES: Readonly<Record<string, Record<Key, string>>> = {
+  ...{ en, de, fr, es, it, nl, pl },
+};
+
+export interface Words {
+  /** BCP 47, for the document and for `Intl`. */
+  language: string;
+  /** Returns a text with its values in place of `{name}`. */
+  say(key: Key, values?: Record<string, string>): string;
+  money(amount_minor: number, currency: string): string;
+  /** A time of day and its date, in the payer's time zone. */
+  time(at: string): string;
+  /** A time of day alone. */
+  clock(at_ms: number): string;
+  /** A date without a time, such as `2026-12-14`. */
+  day(date: string): string;
+}
+
+/** Returns the words of the first language that the page has: the wanted one, then the browser's. */
+export function wordsFor(wanted: string | null, spoken: readonly string[]): Words {
+  const known = [...(wanted === null ? [] : [wanted]), ...spoken]
+    .find((tag) => baseOf(tag) in LANGUAGES) ?? "en";
+  // The payer's own region decides how to write a date.
+  const language = spoken.find((tag) => baseOf(tag) === baseOf(known)) ?? known;
+  const texts = LANGUAGES[baseOf(known)]!;
+  const write = (at: number, options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(language, options).format(at);
+  return {
+    language,
+    say: (key, values = {}) => texts[key].replace(/\{(\w+)\}/g, (_, name) => values[name] ?? ""),
+    money: (amount_minor, currency) => moneyText(language, amount_minor, currency),
+    time: (at) => write(Date.parse(at), { dateStyle: "long", timeStyle: "short" }),
+    clock: (at_ms) => write(at_ms, { timeStyle: "short" }),
+    day: (date) => write(Date.parse(date), { dateStyle: "long", timeZone: "UTC" }),
+  };
+}
+
+function baseOf(tag: string): string {
+  return tag.toLowerCase().split("-")[0]!;
+}
+
+function moneyText(language: string, amount_minor: number, currency: string): string {
+  const decimal = formatDecimal(amount_minor, currency) as Intl.StringNumericLiteral;
+  const digits = minorUnitDigits(currency);
+  if (isStablecoin(currency)) {
+    const options = { minimumFractionDigits: 2, maximumFractionDigits: digits };
+    return `${new Intl.NumberFormat(language, options).format(decimal)}\u00a0${currency}`;
+  }
+  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(language, { style: "currency", currency, ...options })
+    .format(decimal);
+}
+
+export const WordsContext = createContext<Words>(wordsFor(null, []));
+
+export function useWords(): Words {
+  return useContext(WordsContext);
+}

@@ -1,0 +1,95 @@
+/** The account or the address to which the payer sends money, with its QR code. */
+
+import encodeQR from "qr";
+import { useState } from "preact/hooks";
+import type { NextAction } from "../../../shared/schema/payment.ts";
+import { type Key, useWords } from "../data/words.ts";
+
+type SendAction = Exclude<NextAction, { type: "authenticate" }>;
+
+export function TransferDetails({ action, merchant }: { action: SendAction; merchant: string }) {
+  const { say, money, time } = useWords();
+  const is_bank = action.type === "bank_transfer";
+  const currency = is_bank ? action.currency : action.asset;
+  const code = is_bank ? action.epc_qr : action.uri;
+  const network = is_bank ? "" : action.network[0]!.toUpperCase() + action.network.slice(1);
+  const rows: [name: Key, shown: string, copied: string][] = is_bank
+    ? [
+      ["holder", action.holder_name, action.holder_name],
+      ["iban", action.iban.replace(/(.{4})(?=.)/g, "$1 "), action.iban],
+      ["bic", action.bic, action.bic],
+      ["reference", action.reference, action.reference],
+    ]
+    : [["address", action.address, action.address]];
+  return (
+    <>
+      <p>{say(is_bank ? code === null ? "transfer_copy" : "transfer_qr" : "stablecoin_qr")}</p>
+      <div class="send">
+        {code !== null && <QrCode text={code} label={say(is_bank ? "qr_transfer" : "qr_wallet")} />}
+        <dl>
+          <div>
+            <dt>{say("amount")}</dt>
+            <dd>{money(action.amount_minor, currency)}</dd>
+          </div>
+          {!is_bank && (
+            <div>
+              <dt>{say("network")}</dt>
+              <dd>{network}</dd>
+            </div>
+          )}
+          {rows.map(([name, shown, copied]) => (
+            <div key={name}>
+              <dt>{say(name)}</dt>
+              <dd>
+                <span>{shown}</span>
+                <Copy name={say(name)} text={copied} />
+              </dd>
+            </div>
+          ))}
+          <div>
+            <dt>{say("valid_until")}</dt>
+            <dd>{time(action.expires_at)}</dd>
+          </div>
+        </dl>
+      </div>
+      <p class="important">
+        {is_bank
+          ? say("transfer_reference")
+          : say("stablecoin_only", { asset: action.asset, network })}
+      </p>
+      <p>{say(is_bank ? "transfer_when" : "stablecoin_when", { merchant })}</p>
+      <p class="waiting" role="status">{say("waiting")}</p>
+    </>
+  );
+}
+
+function Copy({ name, text }: { name: string; text: string }) {
+  const { say } = useWords();
+  const [is_copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2_000);
+  };
+  return (
+    <button type="button" class="plain" onClick={copy}>
+      <span aria-live="polite">{say(is_copied ? "copied" : "copy")}</span>
+      <span class="unseen">{name}</span>
+    </button>
+  );
+}
+
+/** A QR code as one path, dark on white in every theme. */
+function QrCode({ text, label }: { text: string; label: string }) {
+  const rows = encodeQR(text, "raw", { ecc: "medium", border: QUIET });
+  const path = rows.flatMap((row, y) => row.flatMap((dark, x) => dark ? `M${x} ${y}h1v1h-1z` : []));
+  return (
+    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${rows.length} ${rows.length}`}>
+      <rect width="100%" height="100%" fill="#fff" />
+      <path d={path.join("")} fill="#000" />
+    </svg>
+  );
+}
+
+/** The quiet zone around a code, in modules (ISO 18004). */
+const QUIET = 4;
