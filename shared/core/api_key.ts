@@ -74,7 +74,9 @@ export function generateApiKey(
   }
   let secret = 0n;
   for (const byte of random(new Uint8Array(SECRET_BYTES))) secret = secret << 8n | BigInt(byte);
-  const body = `${prefix}_${mode}_${encodeBase62(secret, SECRET_LENGTH)}`;
+  let text = "";
+  for (; secret > 0n; secret /= 62n) text = BASE62[Number(secret % 62n)] + text;
+  const body = `${prefix}_${mode}_${text.padStart(SECRET_LENGTH, "0")}`;
   return body + checksum(body);
 }
 
@@ -117,12 +119,9 @@ export function parseApiKey(text: string): ParsedApiKey | null {
 
 function checksum(body: string): string {
   // Older runtimes give CRC-32 as a signed number; the shift makes it unsigned on all of them.
-  return encodeBase62(BigInt(crc32(body) >>> 0), CHECKSUM_LENGTH);
-}
-
-/** Writes a number in base 62, with zeros on the left up to the length. */
-function encodeBase62(value: bigint, length: number): string {
   let text = "";
-  for (let rest = value; rest > 0n; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;
-  return text.padStart(length, "0");
+  for (let rest = crc32(body) >>> 0; rest > 0; rest = Math.floor(rest / 62)) {
+    text = BASE62[rest % 62] + text;
+  }
+  return text.padStart(CHECKSUM_LENGTH, "0");
 }

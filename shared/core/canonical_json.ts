@@ -5,7 +5,6 @@
  */
 
 import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
 
 /** Any value that JSON can express. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
@@ -13,16 +12,16 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObj
 /** An object from JSON. Its members are own properties. */
 export type JsonObject = { [name: string]: JsonValue };
 
-/**
- * Writes the canonical text of a value.
- *
- * @param value a result of `parseStrictJson`
- * @throws {Error} for a lone surrogate or a number that is not finite; `parseStrictJson` returns
- * neither
- */
+/** Writes the canonical text of a value without lone surrogates, as `parseStrictJson` returns it. */
 export function canonicalJson(value: JsonValue): string {
-  // `canonicalize` returns undefined only for values outside JSON, which the type excludes.
-  return canonicalize(value)!;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
+  let members = "";
+  // `sort` compares UTF-16 code units, which is the order of RFC 8785.
+  for (const name of Object.keys(value).sort()) {
+    members += `${members && ","}${JSON.stringify(name)}:${canonicalJson(value[name]!)}`;
+  }
+  return `{${members}}`;
 }
 
 /**

@@ -143,7 +143,7 @@ const KEPT_GROUPS = 32;
 const KEPT_DIGITS = MAX_CARD_DIGITS + 1;
 
 function holdsNumber(text: string): boolean {
-  const groups = new Groups();
+  groups.clear();
   const known = text.replace(LIKE_LETTERS, "x");
   for (let at = 0; at < known.length; at++) {
     const code = known.codePointAt(at)!;
@@ -250,6 +250,12 @@ class Groups {
     return false;
   }
 
+  /** Forgets the last text. */
+  clear(): void {
+    this.#first = 0;
+    this.#begin(0);
+  }
+
   #begin(group: number): void {
     const slot = group % KEPT_GROUPS;
     this.#last = group;
@@ -258,6 +264,9 @@ class Groups {
     this.#pluses[slot] = 0;
   }
 }
+
+/** One for all texts, because its arrays take longer to make than a short text to search. */
+const groups = new Groups();
 
 /** Instead of a value that all have in common: there is no value yet, or they have several. */
 const NONE = -1;

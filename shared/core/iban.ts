@@ -33,7 +33,7 @@ export function isValidIban(normalized: string): boolean {
 /** The begin of an IBAN in free text. */
 const START = /(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}/g;
 /** Shortest and longest IBAN. */
-const LENGTH_MIN = 15;
+export const IBAN_LENGTH_MIN = 15;
 const LENGTH_MAX = 34;
 /** Characters that people write between the groups of an IBAN. */
 const SEPARATOR = /[\s\-.]/;
@@ -52,7 +52,7 @@ export function containsIban(text: string): boolean {
         iban += character.toUpperCase();
         continue;
       }
-      if (iban.length >= LENGTH_MIN && isValidIban(iban)) return true;
+      if (iban.length >= IBAN_LENGTH_MIN && isValidIban(iban)) return true;
       // A second separator ends the text that can be an IBAN.
       if (!SEPARATOR.test(character) || SEPARATOR.test(text[at + 1] ?? " ")) break;
     }

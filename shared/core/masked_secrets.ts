@@ -3,8 +3,8 @@
  * endpoints. One place decides which texts are refused or masked (security §2, leaks through logs).
  */
 
-import { containsCardNumber, withoutIds } from "./card_number.ts";
-import { containsIban } from "./iban.ts";
+import { containsCardNumber, mayHoldNumber, withoutIds } from "./card_number.ts";
+import { containsIban, IBAN_LENGTH_MIN } from "./iban.ts";
 
 /** Stands for what is left out of a log, a transcript or an error. */
 export const LEFT_OUT = "…";
@@ -40,11 +40,12 @@ export function containsSecret(text: string): boolean {
  * out of a log, but it is not refused, because texts with numbers would be too often.
  */
 export function containsCutNumber(text: string): boolean {
-  return containsCardNumber(withoutIds(text).replace(/\p{L}+/gu, "|"));
+  return mayHoldNumber(text) && containsCardNumber(withoutIds(text).replace(/\p{L}+/gu, "|"));
 }
 
 /** Reports whether a text contains an IBAN, also with percent-encoded characters. */
 export function containsBankAccount(text: string): boolean {
+  if (text.length < IBAN_LENGTH_MIN) return false;
   const rest = withoutIds(text);
   if (containsIban(rest)) return true;
   if (!rest.includes("%")) return false;

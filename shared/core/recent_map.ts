@@ -7,6 +7,8 @@
 export class RecentMap<Key, Value> {
   readonly #most: number;
   readonly #entries = new Map<Key, Value>();
+  /** The key that was used last, which is at its place. */
+  #last: Key | undefined;
 
   /** @param most entries */
   constructor(most: number) {
@@ -16,7 +18,7 @@ export class RecentMap<Key, Value> {
   /** Returns the value of a key, which counts as a use, or undefined. */
   get(key: Key): Value | undefined {
     const value = this.#entries.get(key);
-    if (value !== undefined) this.#use(key, value);
+    if (value !== undefined && key !== this.#last) this.#use(key, value);
     return value;
   }
 
@@ -37,5 +39,6 @@ export class RecentMap<Key, Value> {
   #use(key: Key, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);
+    this.#last = key;
   }
 }

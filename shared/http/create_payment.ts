@@ -7,7 +7,12 @@ import {
   withoutRateCount,
 } from "../domain/changes/service_request.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
-import { readStoredInstrument, unknownInstrument } from "../domain/payments/instruments.ts";
+import {
+  readStoredInstrument,
+  type StoredInstrument,
+  unknownInstrument,
+} from "../domain/payments/instruments.ts";
+import type { Begun } from "../domain/providers/operation.ts";
 import type { CreatePaymentBody } from "../schema/payment.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import type { Loaded, Store } from "../store/store.ts";
@@ -18,17 +23,26 @@ import type { Dependencies } from "./dependencies.ts";
  * counts against the rate limit, unless it finds the stored response of the same request.
  * @param decline_is_error true: a decline returns 402. False: 201, as the sandbox function does
  */
-export async function createPayment(
-  { operations, store, vault }: Pick<Dependencies, "operations" | "store" | "vault">,
+export function createPayment(
+  deps: Pick<Dependencies, "operations" | "store" | "vault">,
   request: ServiceRequest,
   body: CreatePaymentBody,
   decline_is_error: boolean,
 ): Promise<Reply> {
-  const { context, access, idempotency } = request;
-  const { instrument } = body;
-  if (instrument === undefined) {
-    return await operations.create(request, () => paymentOf(body, decline_is_error, context));
-  }
+  const create = (used?: StoredInstrument) =>
+    paymentOf(body, decline_is_error, request.context, used);
+  return body.instrument === undefined
+    ? deps.operations.create(request, create)
+    : createWith(body.instrument, deps, request, create);
+}
+
+async function createWith(
+  instrument: string,
+  { operations, store, vault }: Pick<Dependencies, "operations" | "store" | "vault">,
+  request: ServiceRequest,
+  create: (used: StoredInstrument) => Begun,
+): Promise<Reply> {
+  const { access, idempotency } = request;
   let loaded: Loaded | null = await loadInstrument(store, access, instrument, idempotency);
   if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
   const counted = withoutRateCount(access);
@@ -36,8 +50,7 @@ export async function createPayment(
     const found = loaded ?? await loadInstrument(store, counted, instrument, null);
     loaded = null;
     if (found.outcome === "replay") throw new Error("a load without a key has no replay");
-    const used = await readStoredInstrument(found.body, found.detail!, vault);
-    return paymentOf(body, decline_is_error, context, used);
+    return create(await readStoredInstrument(found.body, found.detail!, vault));
   });
 }
 

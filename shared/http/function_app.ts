@@ -331,14 +331,16 @@ function respond(
   const { response, replayed, rest, fault }: Reply = "response" in outcome
     ? outcome
     : { response: outcome, replayed: false };
-  if (replayed) c.header("Idempotent-Replayed", "true");
-  if (response.status === 201) c.header("Location", locationOf(response, c.get("deps").base_url));
+  // A plain object, because Hono would make `Headers` of it, and the runtime a list of those.
+  const headers: Record<string, string> = { "Content-Type": media_type };
+  if (replayed) headers["Idempotent-Replayed"] = "true";
+  if (response.status === 201) headers["Location"] = locationOf(response, c.get("deps").base_url);
   const state = c.get("state");
   if (fault) state.sandbox_fault = fault;
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
   const body = rest ? bodyInParts(response.body, rest) : response.body;
-  return c.body(body, response.status as 200, { "Content-Type": media_type });
+  return new Response(body, { status: response.status, headers });
 }
 
 function locationOf(response: StoredResponse, base_url: string): string {

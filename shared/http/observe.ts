@@ -35,6 +35,7 @@ const UNKNOWN_ROUTE = "unknown";
 
 /** Observes every request of a function. */
 export function observe(deps: Dependencies): MiddlewareHandler<Env> {
+  const policy = `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`;
   const respond = async (c: Context<Env>, next: Next, describe?: Describe) => {
     const started = performance.now();
     const at_ms = deps.clock();
@@ -78,7 +79,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       headers.set("Content-Length", String(length));
     }
     if (state.remaining !== null) {
-      headers.set("RateLimit-Policy", `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`);
+      headers.set("RateLimit-Policy", policy);
       headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
     }
     if (state.sandbox_fault) headers.set(FAULT_HEADER, state.sandbox_fault.fault);

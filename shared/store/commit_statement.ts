@@ -54,8 +54,8 @@ function storedBy(change: Change): StoredBytes {
   for (const { request } of operations) texts.push(JSON.stringify(request));
   for (const row of instruments ?? []) texts.push(JSON.stringify(row));
   const rows = texts.length + refunds.length + ledger.length + 2 * operations.length;
-  const bytes = Buffer.byteLength(texts.join("")) + rows * ROW_BYTES +
-    (expects === null && payment ? WORDS_BYTES : 0);
+  let bytes = rows * ROW_BYTES + (expects === null && payment ? WORDS_BYTES : 0);
+  for (const text of texts) bytes += Buffer.byteLength(text ?? "");
   return { bytes, events: events.length };
 }
 

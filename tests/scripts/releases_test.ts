@@ -88,7 +88,6 @@ const BUNDLED = [
   "@scure/bip32",
   "ajv",
   "ajv-formats",
-  "canonicalize",
   "fast-deep-equal",
   "fast-uri",
   "hono",

@@ -133,12 +133,11 @@ export class Operations {
     );
   }
 
-  async #run(
+  #run(
     request: ServiceRequest,
     run: (request: ServiceRequest) => Promise<Reply>,
   ): Promise<Reply> {
-    if (!request.context.livemode) return await run(request);
-    return await afterDuplicate(request, run);
+    return request.context.livemode ? afterDuplicate(request, run) : run(request);
   }
 
   /** Decides which way an operation goes. */
