@@ -1,6 +1,13 @@
 /** The objects that `trigger` makes in the sandbox for an event without a given payment. */
 
-import type { EventType, Payment, PaymentFields, PaymentsClient } from "../client/mod.ts";
+import type {
+  EventType,
+  Payment,
+  PaymentFields,
+  PaymentsClient,
+  PaymentStatus,
+} from "../client/mod.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 
 /** A filter of lists for the events of an object. */
 export type TriggerObject =
@@ -31,15 +38,12 @@ const refund: Recipe["change"] = ({ id }, { payments }) => payments.refund(id);
 const refundPart: Recipe["change"] = ({ id }, { payments }) =>
   payments.refund(id, { amount: PART });
 
-/** The types of transfers have steps of their own. No trigger shows an instrument. */
-type OtherType = Exclude<EventType, `transfer.${string}` | `instrument.${string}`>;
-
-const RECIPES: Readonly<Record<OtherType, Recipe>> = {
+/** To the status of another event an advance leads. Transfers have steps of their own. */
+const RECIPES: Readonly<Partial<Record<EventType, Recipe>>> = {
   "payment.created": { payment: CARD },
   // No payment by card of a sandbox has this event, so it shows one that is pending.
   "payment.pending": { payment: {} },
   "payment.requires_action": { payment: { card: { token: "pm_card_authenticationRequired" } } },
-  "payment.processing": { payment: { card: { token: "pm_card_late" } } },
   "payment.authorized": { payment: AUTHORIZED_CARD },
   "payment.completed": { payment: CARD },
   "payment.declined": { payment: { card: { token: "pm_card_chargeDeclined" } } },
@@ -71,13 +75,10 @@ const RECIPES: Readonly<Record<OtherType, Recipe>> = {
   ping: { payment: {} },
 };
 
-/** The event types for which objects can be made. */
-export const TRIGGER_TYPES: readonly string[] = [
-  ...Object.keys(RECIPES),
-  ...["created", "updated", "completed", "failed", "cancelled"].map((status) =>
-    `transfer.${status}`
-  ),
-];
+/** The event types for which objects can be made. No trigger shows an instrument. */
+export const TRIGGER_TYPES: readonly string[] = EVENT_TYPES.filter((type) =>
+  !type.startsWith("instrument.")
+);
 
 /**
  * Makes an object that has an event of this type.
@@ -89,13 +90,16 @@ export async function makeTriggerObject(
   type: EventType,
 ): Promise<TriggerObject> {
   if (isTransferType(type)) return { transfer_id: await makeTransfer(client, type) };
-  const { payment: fields, change } = RECIPES[type];
+  const { payment: fields, change } = RECIPES[type] ?? {
+    payment: {},
+    change: ({ id }) => client.sandbox.advance(id, { to: type.split(".")[1] as PaymentStatus }),
+  };
   const payment = await pay(client, fields);
   await change?.(payment, client);
   return { payment_id: payment.id };
 }
 
-type TransferType = Exclude<EventType, OtherType>;
+type TransferType = Extract<EventType, `transfer.${string}`>;
 
 function isTransferType(type: EventType): type is TransferType {
   return type.startsWith("transfer.");

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { canBecome } from "../../shared/domain/payments/lifecycle.ts";
+import { statusOfSaved } from "../../shared/domain/changes/saved_instrument.ts";
+import { canBecome, isOpenDeposit } from "../../shared/domain/payments/lifecycle.ts";
 import { STATUSES } from "../../shared/domain/payment_statuses.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { paymentWith } from "../support/domain/decided_change.ts";
@@ -52,7 +53,7 @@ Deno.test("pay.invariant_moves knows the statuses after which no event of a refu
 const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
   [
     "docs/contract.md",
-    /- While a payment is (.*?), or a refund/s,
+    /- While a payment is (.*?), or a\s+refund/s,
     PAYMENT_STATUSES.filter((status) => STATUSES[status].result === null),
   ],
   // The rest are payments that need no money at the address, and instruments that had a result.
@@ -60,14 +61,14 @@ const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
     "supabase/schemas/invariants_providers.sql",
     /\nwhere case\n(.*?)\n {2}else false/s,
     PAYMENT_STATUSES.filter((status) =>
-      !["requires_action", "authorized", "declined", "failed", "cancelled"].includes(status)
+      STATUSES[status].result === "paid" || isOpenDeposit({ status })
     ),
   ],
   [
     "supabase/schemas/invariants_records.sql",
     /t\.is_kept and not case\n(.*?)\n {2}else/s,
     PAYMENT_STATUSES.filter((status) =>
-      !["authorized", "completed", "partially_refunded", "refunded", "chargeback"].includes(status)
+      statusOfSaved({ status, method_kind: "card" }) !== "active"
     ),
   ],
 ];

@@ -10,7 +10,6 @@ import { OPEN } from "../../packages/sandbox/commands/open.ts";
 import { parseDuration } from "../../packages/sandbox/duration.ts";
 import { TRIGGER_TYPES } from "../../packages/sandbox/trigger_objects.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { call, withCommands } from "../support/package/command_line.ts";
@@ -372,8 +371,6 @@ const TRIGGERED: readonly string[] = ["payment.pending", "webhook_endpoint.disab
 
 Deno.test("trigger without a payment makes the objects of every event type", () =>
   withCommands(async ({ client, command }) => {
-    const types: string[] = EVENT_TYPES.filter((type) => !type.startsWith("instrument."));
-    assert.deepEqual([...TRIGGER_TYPES].sort(), types.sort());
     for (const type of TRIGGER_TYPES) {
       const { code, stdout, stderr } = await command("trigger", type);
       const said = TRIGGERED.includes(type)

@@ -194,7 +194,8 @@ function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
       `money arrived for a payment that is ${payment.status}`,
     );
   }
-  const is_part = payment.capture === "manual" && amount_minor < payment.amount_minor;
+  const may_be_part = payment.capture === "manual" || isCapturable(payment);
+  const is_part = may_be_part && amount_minor < payment.amount_minor;
   const captured = is_part ? amount_minor : payment.amount_minor;
   return applyAmount(change, captured, event, () => {
     complete(change, { amount_minor: captured, tx_hash: chain?.tx_hash });

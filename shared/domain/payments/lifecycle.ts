@@ -4,7 +4,7 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
-import { CHECKS_TO_APPROVE, PAYMENT_STATUSES } from "../../core/vocabulary.ts";
+import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
@@ -12,10 +12,9 @@ import { hasMoney, type Mover, type Standing, STATUSES } from "../payment_status
 import { railOf, RAILS } from "../rails.ts";
 
 /** Statuses in which a payment can be cancelled: no money has moved and none is in transit. */
-export const CANCELLABLE_STATUSES = PAYMENT_STATUSES.filter((status) => {
-  const { cancelled = "only a provider" } = STATUSES[status].moves;
-  return cancelled !== "only a provider";
-});
+export const CANCELLABLE_STATUSES = Object.entries(STATUSES)
+  .filter(([, { moves: { cancelled = "only a provider" } }]) => cancelled !== "only a provider")
+  .map(([status]) => status as PaymentStatus);
 
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 export const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;

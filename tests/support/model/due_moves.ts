@@ -3,7 +3,7 @@
  * §3, §7).
  */
 
-import type { Move, Standing } from "./payment_model.ts";
+import { HELD, type Move, type Standing } from "./payment_model.ts";
 import { TIMEOUT_MS } from "./declared_faults.ts";
 import type { Due, Made } from "./model_steps.ts";
 
@@ -63,7 +63,7 @@ export function laterMove(payment: Made<Standing>, move: Move, at_ms: number, id
     waits: () =>
       is_refund
         ? payment.standing.refunds.some((one) => one.id === id && one.status === "pending")
-        : payment.standing.status === "authorized",
+        : HELD.includes(payment.standing.status),
     move: is_refund ? { do: "advance_refund", id, to: "completed" } : move,
   };
 }
@@ -75,13 +75,14 @@ export function schedule(
   at_ms: number,
 ): void {
   const { status, dispute } = payment.standing;
-  const waits = () => payment.standing.status === status;
   if (status !== before.status && status === "requires_action") {
+    const waits = () => payment.standing.status === status;
     const move = { do: "advance", to: "failed" } as const;
     payment.due.push({ at_ms: at_ms + AUTHENTICATION_MS, waits, move, did: "expired_payments" });
   }
   if (status !== before.status && status === "authorized") {
     const move = { do: "advance", to: "cancelled" } as const;
+    const waits = () => HELD.includes(payment.standing.status);
     payment.due.push({ at_ms: at_ms + AUTHORIZATION_MS, waits, move, did: "expired_payments" });
   }
   if (dispute === null || before.dispute !== null) return;

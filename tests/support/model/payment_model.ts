@@ -110,6 +110,8 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
 /** Statuses in which money was captured and none was returned or charged back as a whole. */
 const PAID = ["completed", "partially_refunded"];
 const OPEN = ["pending", "requires_action", "processing"];
+/** Statuses in which the amount is held on the card. */
+export const HELD: readonly string[] = ["authorized"];
 
 /**
  * The expected response to a create. An outcome overrides the instrument.
@@ -203,11 +205,11 @@ export function expectMove(payment: Standing, move: Move): Expected<Standing> {
   const { status } = payment;
   switch (move.do) {
     case "cancel":
-      return ["pending", "requires_action", "authorized"].includes(status)
+      return ["pending", "requires_action", ...HELD].includes(status)
         ? become(payment, "cancelled")
         : refused(payment);
     case "capture":
-      if (status !== "authorized") return refused(payment);
+      if (!HELD.includes(status)) return refused(payment);
       return (move.amount ?? 0) > payment.amount
         ? refused(payment, "invalid_parameter")
         : complete(payment, move.amount ?? payment.amount);
@@ -390,7 +392,7 @@ function expectAdvance(payment: Standing, to: string): Expected<Standing> {
     const before = refunded === 0 ? "completed" : "partially_refunded";
     return to === before && payment.dispute !== "lost" ? winDispute(payment) : refused(payment);
   }
-  if (status === "authorized") {
+  if (HELD.includes(status)) {
     if (to === "completed") return complete(payment, amount);
     return to === "failed" || to === "cancelled" ? become(payment, to) : refused(payment);
   }

@@ -12,6 +12,7 @@ import {
   expectEnd,
   expectMove,
   expectUse,
+  HELD,
   type Move,
   nameNewestRefund,
   type Standing,
@@ -433,7 +434,7 @@ export class ServiceModel {
   /** Counts the fault of a move that asks the provider and would not be refused. */
   #faultOf({ status, kind }: Standing, { do: operation }: Move, http: number): string | null {
     const asks = operation === "refund" || operation === "capture" ||
-      operation === "cancel" && status === "authorized";
+      operation === "cancel" && HELD.includes(status);
     return asks && http < 300
       ? this.faults.take("provider", { operation, method_kind: kind })
       : null;
