@@ -2,6 +2,8 @@
 
 import type { Product } from "./product.ts";
 
+export const PAYMENTS = "/v1/payments";
+
 /** A request to the payments function. */
 export interface ApiRequest {
   method: "GET" | "POST" | "DELETE";
@@ -33,6 +35,11 @@ export const CREATE_B = {
   reference: "order-18151210",
   metadata: { order: "18151210", channel: "web" },
 };
+
+/** A create with an idempotency key. */
+export function createOf(body: Record<string, unknown>, idempotency_key: string): ApiRequest {
+  return { method: "POST", path: PAYMENTS, body, idempotency_key };
+}
 
 /** The complete request to the product as text. */
 export function toWire(product: Product, request: ApiRequest): string {

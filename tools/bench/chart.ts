@@ -1,10 +1,13 @@
 /**
- * Draws the rates of docs/benchmarks.md as a picture (SVG). It is drawn from the table of the page,
+ * Draws the CPU times of docs/benchmarks.md as a picture (SVG). It is drawn from the table of the page,
  * so both have the same figures.
  */
 
 /** The part of the page with the table. */
-const TABLE = /<!-- bench: peers -->([^]*?)<!-- bench: end -->/;
+const TABLE = /<!-- bench: lines -->([^]*?)<!-- bench: end -->/;
+/** The lines that other programs have, and the programs that are no peers. */
+const LINES = ["create", "get", "list of 10"];
+const BESIDE = ["parent commit", "pgbench"];
 /** Sizes in pixels. */
 const WIDTH = 540;
 const MARGIN = 20;
@@ -32,13 +35,13 @@ const STYLE = `
   }
 `;
 
-/** The rate of a program. */
+/** The CPU time of a program for a request. */
 interface Bar {
   request: string;
   program: string;
   /** Where it stores a payment. */
   stores: string;
-  per_second: number;
+  cpu_us: number;
 }
 
 /** The picture of the table in docs/benchmarks.md. */
@@ -50,16 +53,16 @@ export function drawChart(page: string): string {
   for (const [request, group] of groups) {
     shapes.push(text(MARGIN, y + 22, "group", request));
     y += GROUP_HEAD;
-    const most = Math.max(...group.map(({ per_second }) => per_second));
-    for (const [index, { program, per_second }] of group.entries()) {
+    const most = Math.max(...group.map(({ cpu_us }) => cpu_us));
+    for (const [index, { program, cpu_us }] of group.entries()) {
       // The product is the first of each group.
       const style = index === 0 ? "ours" : "";
-      const width = Math.max(1, Math.round(BAR_MOST * per_second / most));
+      const width = Math.max(1, Math.round(BAR_MOST * cpu_us / most));
       const base = y + 13;
       shapes.push(
         text(MARGIN, base, style, program),
         `<rect class="${style}" x="${BAR_X}" y="${y}" width="${width}" height="${BAR_HEIGHT}"/>`,
-        text(BAR_X + width + 8, base, style, grouped(per_second)),
+        text(BAR_X + width + 8, base, style, grouped(cpu_us)),
       );
       y += ROW;
     }
@@ -85,28 +88,26 @@ ${
 `;
 }
 
-const TITLE = "Requests a second, 64 connections (more is better)";
+const TITLE = "CPU microseconds a request, 64 connections (less is better)";
 
-/** The rates in words. */
+/** The CPU times in words. */
 function describe(bars: readonly Bar[]): string {
   return [...Map.groupBy(bars, ({ request }) => request)].map(([request, group]) =>
-    `${request}: ${
-      group.map(({ program, per_second }) => `${program} ${grouped(per_second)}`).join(", ")
-    }`
+    `${request}: ${group.map(({ program, cpu_us }) => `${program} ${grouped(cpu_us)}`).join(", ")}`
   ).join("; ");
 }
 
-/** The rows of the table: request, program, place, and median rate with minimum and maximum. */
+/** The rows of the table with a median CPU time, of the requests that peers have. */
 function readBars(page: string): Bar[] {
   const [, table = ""] = TABLE.exec(page) ?? [];
   return [...table.matchAll(/^\| ([^|]+?) +\| ([^|]+?) +\| ([^|]+?) +\| +(\d+)/gm)].map(
-    ([, request, program, stores, rate]): Bar => ({
+    ([, request, program, stores, cpu]): Bar => ({
       request: request!,
       program: program!,
       stores: stores!,
-      per_second: Number(rate),
+      cpu_us: Number(cpu),
     }),
-  );
+  ).filter(({ request, program }) => LINES.includes(request) && !BESIDE.includes(program));
 }
 
 /** A number with a space between its thousands. */

@@ -1,78 +1,59 @@
-/**
- * CPU time from /proc: of the processes of a run, and of the whole machine. It shows when other
- * programs disturbed a run. The figures exist on Linux only.
- */
+/** CPU time of processes from /proc, which is on Linux only. */
 
 /** Clock ticks of /proc per second: fixed on every platform that Deno runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** The processes of a run. */
-export interface Pids {
-  load: number;
-  server: number;
-  /** The postmaster. Its children are included. */
-  postgres: number;
+/** Process ids and parents, with the CPU seconds of each and of its ended children. */
+type Processes = Map<number, { parent: number; seconds: number }>;
+
+/**
+ * Reads the CPU seconds of processes with all that descend from them; NaN without /proc.
+ * @param parts the groups to read, such as a server and its database: each is counted on its own,
+ * without what descends from a root of another group
+ */
+export async function readCpuSeconds(
+  parts: readonly (readonly number[])[],
+): Promise<number[]> {
+  if (Deno.build.os !== "linux") return parts.map(() => NaN);
+  const processes = await readProcesses();
+  const group = new Map(parts.flatMap((roots, i) => roots.map((pid) => [pid, i] as const)));
+  const sums = parts.map(() => 0);
+  for (const [pid, { seconds }] of processes) {
+    for (let at = pid; at > 1; at = processes.get(at)?.parent ?? 0) {
+      const found = group.get(at);
+      if (found === undefined) continue;
+      sums[found]! += seconds;
+      break;
+    }
+  }
+  return sums;
 }
 
-/** CPU seconds since the start of the processes; `machine` includes every process. */
-export interface CpuTime {
-  load: number;
-  server: number;
-  postgres: number;
-  machine: number;
-}
-
-/** Reads the counters; null on systems without /proc. */
-export async function readCpuTime(pids: Pids): Promise<CpuTime | null> {
-  if (Deno.build.os !== "linux") return null;
-  return {
-    load: seconds(await readStat(pids.load)),
-    server: seconds(await readStat(pids.server)),
-    postgres: await familySeconds(pids.postgres),
-    machine: await machineSeconds(),
-  };
-}
-
-/** The CPU time between two readings. */
-export function cpuTimeBetween(before: CpuTime | null, after: CpuTime | null): CpuTime | null {
-  if (before === null || after === null) return null;
-  return {
-    load: after.load - before.load,
-    server: after.server - before.server,
-    postgres: after.postgres - before.postgres,
-    machine: after.machine - before.machine,
-  };
-}
-
-/** One line of /proc/<pid>/stat, the fields after the name. */
-async function readStat(pid: number): Promise<string[]> {
-  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
-  // "pid (name) state parent …": the name can contain spaces and parentheses.
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-}
-
-/** User and system time of one process. */
-function seconds(stat: string[]): number {
-  return (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND;
-}
-
-/** CPU seconds of a process, its children, and its ended children. */
-async function familySeconds(pid: number): Promise<number> {
-  const own = await readStat(pid);
-  let total = seconds(own) + (Number(own[13]) + Number(own[14])) / TICKS_PER_SECOND;
+async function readProcesses(): Promise<Processes> {
+  const processes: Processes = new Map();
   for await (const { name } of Deno.readDir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    const stat = await readStat(Number(name)).catch(() => null);
-    if (stat !== null && Number(stat[1]) === pid) total += seconds(stat);
+    const stat = await Deno.readTextFile(`/proc/${name}/stat`).catch(() => null);
+    if (stat === null) continue;
+    // "pid (name) state parent …": the name can contain spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    processes.set(Number(name), { parent: Number(fields[1]), seconds: ticks / TICKS_PER_SECOND });
   }
-  return total;
+  return processes;
 }
 
-/** CPU seconds of the whole machine. */
-async function machineSeconds(): Promise<number> {
-  const [line] = (await Deno.readTextFile("/proc/stat")).split("\n");
-  const [user, nice, system, _idle, _iowait, irq, softirq] = line!.split(/\s+/).slice(1).map(
-    Number,
-  );
-  return (user! + nice! + system! + irq! + softirq!) / TICKS_PER_SECOND;
+/** The largest resident memory of a process among those that descend from one, in MB. */
+export async function readMostMemory(pid: number, without: number): Promise<number> {
+  if (Deno.build.os !== "linux") return NaN;
+  const processes = await readProcesses();
+  let most = 0;
+  for (const one of processes.keys()) {
+    let at = one;
+    while (at !== pid && at !== without && at > 1) at = processes.get(at)?.parent ?? 0;
+    if (at !== pid) continue;
+    const status = await Deno.readTextFile(`/proc/${one}/status`).catch(() => "");
+    most = Math.max(most, Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024 / 1e6);
+  }
+  return most;
 }

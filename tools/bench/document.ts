@@ -1,25 +1,22 @@
-/** Writes the tables of docs/benchmarks.md, its chart, and the tables of tools/bench/last_runs.md. */
+/** Writes the tables of docs/benchmarks.md and its chart. */
 
 import { drawChart } from "./chart.ts";
 import { PROJECT_DIR } from "./product.ts";
 
 const PATH = `${PROJECT_DIR}docs/benchmarks.md`;
-const RUNS_PATH = `${PROJECT_DIR}tools/bench/last_runs.md`;
 const CHART_PATH = `${PROJECT_DIR}docs/benchmarks.svg`;
 
-/** Tables in Markdown, by the names in the comments of the two documents. */
+/** Tables in Markdown, by the names in the comments of the document. */
 type Parts = Record<string, string>;
 
-/** Writes parts into the documents, and draws the chart. The other parts stay unchanged. */
+/** Writes parts into the document, and draws the chart. */
 export async function writeDocument(parts: Parts): Promise<void> {
-  for (const path of [PATH, RUNS_PATH]) {
-    await Deno.writeTextFile(path, replaceParts(await Deno.readTextFile(path), parts));
-  }
+  await Deno.writeTextFile(PATH, replaceParts(await Deno.readTextFile(PATH), parts));
   const format = new Deno.Command(Deno.execPath(), {
-    args: ["fmt", "--quiet", PATH, RUNS_PATH],
+    args: ["fmt", "--quiet", PATH],
     cwd: PROJECT_DIR,
   });
-  if (!(await format.output()).success) throw new Error("the documents cannot be formatted");
+  if (!(await format.output()).success) throw new Error("the document cannot be formatted");
   await Deno.writeTextFile(CHART_PATH, drawChart(await Deno.readTextFile(PATH)));
 }
 

@@ -1,16 +1,14 @@
 /** The size of the code that a start of each function loads: its minified entry and static imports. */
 
 import { join } from "node:path";
-import type { Figure } from "./measurement.ts";
 import { PROJECT_DIR } from "./product.ts";
+import type { Figure } from "./program.ts";
 
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
 /** The file of a bundle that the runtime imports. */
 const ENTRY = "index.js";
 /** An import of another file of the bundle. Dynamic imports have a parenthesis. */
 const STATIC_IMPORT = /\b(?:from|import)"\.\/([^"]+)"/g;
-/** Most kB that a start may load (docs/decisions/0009-checks-and-measurements.md). */
-export const MOST_KB = 500;
 
 /** Bundles both functions. */
 export async function measureFootprint(): Promise<Figure[]> {
@@ -28,7 +26,7 @@ export async function measureFootprint(): Promise<Figure[]> {
       }).output();
       const kb = built.success ? await readStartKb(out) : NaN;
       if (!built.success) console.error(`NOT MEASURED: the bundle of ${name}`);
-      return { name: `start of ${name}`, unit: "kB", values: [kb] };
+      return { name: `code of a start of ${name}`, unit: "kB", value: kb };
     }));
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -1,36 +1,21 @@
 /**
- * The product beside programs of others with the same kind of requests: stripe-mock, which stores
- * nothing, localstripe, which stores in memory, and Formance's ledger, which stores in PostgreSQL.
- * A program that is not installed is named and left out.
+ * Programs of others with the same kind of requests: stripe-mock, which stores nothing, localstripe,
+ * which stores in memory, and Formance's ledger, which stores in PostgreSQL. A program that is not
+ * installed is named and left out.
  */
 
 import { freePort } from "../../tests/support/common/free_port.ts";
 import { until } from "../../tests/support/common/until.ts";
 import { has_localstripe, startLocalstripe } from "../../tests/support/stripe/localstripe.ts";
 import { startStripeMock } from "../../tests/support/stripe/stripe_mock.ts";
-import { DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { wireText } from "./api_request.ts";
-import { NO_ROWS } from "./books.ts";
-import {
-  CONNECTIONS,
-  CREATE_ROWS,
-  createPlan,
-  getPlan,
-  listPlan,
-  type RequestForge,
-} from "./line.ts";
-import { KEY_PLACE } from "./load_order.ts";
-import { type AtEnd, type Bench, counts, measureServer, putLoad } from "./measure.ts";
-import type { Measurement, Pair } from "./measurement.ts";
+import { readCpuSeconds } from "./cpu_time.ts";
+import { type AtEnd, CONNECTIONS, type LineName, type Program } from "./program.ts";
+import { cpuOfEach, type Service } from "./service.ts";
+import { KEY_PLACE, runWrk } from "./wrk.ts";
 
 /** The requests that every peer has. */
-const REQUESTS = ["create", "get", "list of 10"] as const;
-/** The programs and where each stores a payment. */
-const STORES = {
-  "stripe-mock": "nowhere",
-  localstripe: "in memory",
-  Formance: "in PostgreSQL",
-} as const;
+const LINES: readonly LineName[] = ["create", "get", "list of 10"];
 /** The fields of our create that a peer has no place for. */
 const METADATA = {
   email: "ada@example.com",
@@ -40,17 +25,15 @@ const METADATA = {
   order: "18151210",
   channel: "web",
 };
-/** Payments of a list, and payments of ours that gets choose among. */
 const LISTED = 10;
-const GET_ITEMS = 1000;
-/** The product in the tables of peers. */
-export const OURS = { program: "this service", stores: "in PostgreSQL" };
-
-type PeerName = keyof typeof STORES;
-type RequestName = (typeof REQUESTS)[number];
 
 /** A running peer. */
 interface Peer {
+  name: string;
+  stores: string;
+  /** Its process, and the postmaster of its database. */
+  pid: number;
+  postgres_pid?: number;
   /** `POST` creates a payment, `GET` lists them, and `GET` with an id behind it gets one. */
   url: string;
   /** Type and text of the body of a create. */
@@ -62,98 +45,52 @@ interface Peer {
   idOf(created: any): string;
 }
 
-/** A line of the product beside a peer. */
-interface PeerLine {
-  request: RequestName;
-  program: PeerName;
-  stores: string;
-  measurement: Measurement;
+/** Starts the installed peers. */
+export async function openPeers(service: Service, atEnd: AtEnd): Promise<Program[]> {
+  const peers = [
+    await openStripeMock(atEnd),
+    await openLocalstripe(atEnd),
+    await openFormance(service, atEnd),
+  ];
+  return peers.flatMap((peer) => peer === null ? [] : [programOf(peer)]);
 }
 
-/** Starts the installed peers and prepares the pairs. */
-export async function preparePeerPairs(forge: RequestForge, atEnd: AtEnd): Promise<Pair[]> {
-  const { bench } = forge;
-  const peers: Record<PeerName, Peer | null> = {
-    "stripe-mock": await openStripeMock(atEnd),
-    localstripe: await openLocalstripe(atEnd),
-    Formance: await openFormance(bench, atEnd),
+function programOf(peer: Peer): Program {
+  const { name, stores, pid, postgres_pid, url } = peer;
+  const groups = [[pid], postgres_pid === undefined ? [] : [postgres_pid]];
+  return {
+    name,
+    stores,
+    has: (line) => LINES.includes(line),
+    async measure(line, seconds) {
+      const requests = [await wireOf(peer, line)];
+      const before = await readCpuSeconds(groups);
+      const port = Number(new URL(url).port);
+      const result = await runWrk({ port, connections: CONNECTIONS, seconds, requests });
+      const cpu = cpuOfEach(before, await readCpuSeconds(groups), result.responses);
+      if (postgres_pid === undefined) cpu.postgres_us = NaN;
+      return { per_second: result.per_second, p99_ms: result.p99_ms, ...cpu };
+    },
   };
-  const plans = {
-    create: createPlan(forge),
-    get: getPlan(forge, await readIds(bench)),
-    "list of 10": listPlan(forge),
-  };
-  return REQUESTS.flatMap((request) =>
-    Object.entries(peers).flatMap(([program, peer]): Pair[] => {
-      if (peer === null) return [];
-      const name = nameOf(request, program as PeerName);
-      const rows = request === "create" ? CREATE_ROWS : NO_ROWS;
-      return [{
-        name,
-        connections: CONNECTIONS,
-        measureBeside: () => measurePeer(bench, `${name}: ${program}`, peer, request),
-        run: () => measureServer(bench, name, CONNECTIONS, plans[request], rows),
-      }];
-    })
-  );
-}
-
-/** Ids spread evenly over the payments of the product's environment. */
-async function readIds({ sql }: Bench): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select id from (
-      select id, row_number() over (order by id) as n, count(*) over () as all_rows
-      from pay.payments where environment_id = ${DEMO_ENVIRONMENTS.test.id}
-    ) p
-    where n % greatest(1, all_rows / ${GET_ITEMS}) = 0`;
-  return rows.map(({ id }) => id);
-}
-
-/** The lines with peers among the measurements, by request. */
-export function peerLines(measurements: readonly Measurement[]): PeerLine[] {
-  return REQUESTS.flatMap((request) =>
-    (Object.keys(STORES) as PeerName[]).flatMap((program) => {
-      const measurement = measurements.find(({ name }) => name === nameOf(request, program));
-      return measurement ? [{ request, program, stores: STORES[program], measurement }] : [];
-    })
-  );
-}
-
-function nameOf(request: RequestName, program: PeerName): string {
-  return `${request} beside ${program}`;
-}
-
-/** The rate of a peer. Null if the run does not count. */
-async function measurePeer(
-  bench: Bench,
-  name: string,
-  peer: Peer,
-  request: RequestName,
-): Promise<number | null> {
-  const plan = { requests: [await wireOf(peer, request)], expected_status: 200 };
-  const port = Number(new URL(peer.url).port);
-  const { errors, measured, elapsed_ms } = await putLoad(bench, port, CONNECTIONS, plan);
-  if (measured === 0) errors.push("no response in the measured time");
-  return counts(bench, name, errors) ? measured / elapsed_ms * 1000 : null;
 }
 
 /** The request as text. Makes the payments that a read needs. */
 async function wireOf(
   { url, type, body, list, idOf }: Peer,
-  request: RequestName,
+  line: LineName,
 ): Promise<string> {
   const headers = { Authorization: "Bearer sk_test_benchmark", "Content-Type": type };
-  if (request === "create") {
+  if (line === "create") {
     return wireText("POST", url, { ...headers, "Idempotency-Key": KEY_PLACE }, body);
   }
   let created;
   for (let i = 0; i < LISTED; i++) {
     created = await (await fetch(url, { method: "POST", headers, body })).json();
   }
-  return wireText("GET", request === "get" ? `${url}/${idOf(created)}` : url + list, headers);
+  return wireText("GET", line === "get" ? `${url}/${idOf(created)}` : url + list, headers);
 }
 
-function reportMissing(program: PeerName, remedy: string): null {
+function reportMissing(program: string, remedy: string): null {
   console.error(`PEER MISSING: ${program} (${remedy})`);
   return null;
 }
@@ -162,7 +99,7 @@ async function openStripeMock(atEnd: AtEnd): Promise<Peer | null> {
   const mock = await startStripeMock();
   if (mock === null) return reportMissing("stripe-mock", "STRIPE_MOCK names no program");
   atEnd(() => mock.close());
-  return stripePeer(Number(new URL(mock.base_url).port));
+  return stripePeer("stripe-mock", "nowhere", mock.pid, Number(new URL(mock.base_url).port));
 }
 
 async function openLocalstripe(atEnd: AtEnd): Promise<Peer | null> {
@@ -172,12 +109,13 @@ async function openLocalstripe(atEnd: AtEnd): Promise<Peer | null> {
   const port = freePort();
   const child = await startLocalstripe(port);
   atEnd(() => end(child));
-  return stripePeer(port);
+  return stripePeer("localstripe", "in memory", child.pid, port);
 }
 
 /** Either program takes Stripe's requests. The form is as long as the body of our create. */
-function stripePeer(port: number): Peer {
+function stripePeer(name: string, stores: string, pid: number, port: number): Peer {
   return {
+    ...{ name, stores, pid },
     url: `http://127.0.0.1:${port}/v1/payment_intents`,
     type: "application/x-www-form-urlencoded",
     body: new URLSearchParams({
@@ -196,11 +134,11 @@ function stripePeer(port: number): Peer {
  * Starts Formance's ledger with a database of its own in the product's PostgreSQL. The ledger has
  * every optional feature off: no history of movements or metadata, and no hashes.
  */
-async function openFormance(bench: Bench, atEnd: AtEnd): Promise<Peer | null> {
+async function openFormance({ product, sql }: Service, atEnd: AtEnd): Promise<Peer | null> {
   const program = Deno.env.get("FORMANCE");
   if (!program) return reportMissing("Formance", "FORMANCE names no program");
-  await bench.sql`create database formance`;
-  const database = new URL(bench.product.superuser_url);
+  await sql`create database formance`;
+  const database = new URL(product.superuser_url);
   database.pathname = "/formance";
   database.searchParams.set("sslmode", "disable");
   const port = freePort();
@@ -228,6 +166,8 @@ async function openFormance(bench: Bench, atEnd: AtEnd): Promise<Peer | null> {
     return response?.ok === true;
   });
   return {
+    ...{ name: "Formance", stores: "in PostgreSQL", pid: child.pid },
+    postgres_pid: product.postgres_pid,
     url: `${ledger}/transactions`,
     type: "application/json",
     body: JSON.stringify({

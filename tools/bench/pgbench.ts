@@ -1,6 +1,6 @@
 /**
- * The floor: pgbench, PostgreSQL's load generator in C, issues the recorded statements to the same
- * server. Each issue replaces the recorded ids and idempotency key by fresh values, and the
+ * The floor: pgbench, PostgreSQL's load generator in C, issues the statements of the service to the
+ * same server. Each issue replaces the recorded ids and idempotency key by fresh values, and the
  * recorded time by the time of the run. Fresh ids rise with time, like the product's.
  */
 
@@ -9,7 +9,7 @@ import { idFloor } from "../../shared/core/ids.ts";
 import { RECORDED_RANDOM, type RecordedStatement } from "./recorded_statement.ts";
 
 const PROGRAM = "pgbench";
-/** In the first second the connections plan their statements. It is not measured. */
+/** In the first second the connections plan their statements. Its rate is not measured. */
 const WARMUP_S = 1;
 /** Placeholders for the time and randomness of an id, and for the random part of a key. */
 const [ID_MARK, KEY_MARK] = ["~", "^"];

@@ -1,6 +1,7 @@
 /**
- * The product under measurement: `apps/server/local/start.ts` as a separate process, started as a
- * user starts it, with a temporary data folder. Its PostgreSQL keeps the durability of production.
+ * The service under measurement: `apps/server/local/start.ts` of a checkout as a separate process,
+ * started as a user starts it, with a temporary data folder. Its PostgreSQL keeps the durability of
+ * production.
  */
 
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import type { Credentials } from "../../apps/server/data_dir/credentials.ts";
 import { credentialsPath } from "../../apps/server/data_dir/credentials.ts";
 import { postgresAccount, postgresHome } from "../../apps/server/postgres/postgres_account.ts";
 import { SUPERUSER } from "../../apps/server/postgres/postgres_cluster.ts";
-import { START_COMMAND } from "../../packages/sandbox/start_command.ts";
+import type { AtEnd } from "./program.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../..", import.meta.url));
@@ -31,17 +32,21 @@ export interface Product extends Credentials {
 
 /**
  * Starts the product and resolves when it responds.
+ * @param project the folder of the checkout
+ * @param instances its processes
  * @param atEnd registers the steps that end it and remove its data
  */
 export async function startProduct(
-  atEnd: (step: () => Promise<void>) => void,
+  project: string,
+  instances: number,
+  atEnd: AtEnd,
 ): Promise<Product> {
   const folder = await makeDataDir(atEnd);
   const home = await postgresHome(folder, await postgresAccount());
   const began_at = Date.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: [...START_COMMAND],
-    cwd: PROJECT_DIR,
+    args: [...await readStartCommand(project), "--instances", String(instances)],
+    cwd: project,
     env: { DATA_DIR: folder, PORT: "0", DATABASE_URL: "", LOG: "" },
     stdin: "null",
     stdout: "null",
@@ -70,7 +75,13 @@ export async function startProduct(
   return { ...credentials, ...postgres, pid: child.pid, port };
 }
 
-async function makeDataDir(atEnd: (step: () => Promise<void>) => void): Promise<string> {
+/** The arguments of deno in `deno task start` of a checkout. */
+async function readStartCommand(project: string): Promise<string[]> {
+  const { tasks } = JSON.parse(await Deno.readTextFile(join(project, "deno.json")));
+  return tasks.start.split("deno ")[1].split(" ");
+}
+
+async function makeDataDir(atEnd: AtEnd): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "payments-bench-" });
   if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
   const home = await postgresHome(folder, await postgresAccount());

@@ -1,149 +1,192 @@
-/** The results as Markdown tables: medians with minimum and maximum. */
+/** The results as Markdown tables. */
 
-import type { Run } from "./measure.ts";
-import {
-  besidesOf,
-  type CpuPerResponse,
-  cpuPerResponse,
-  type Figure,
-  type Measured,
-  type Measurement,
-  median,
-  ratiosOf,
-  runsOf,
-  spreadOf,
-} from "./measurement.ts";
-import { OURS, peerLines } from "./peers.ts";
-import type { JudgedRatio, LastRun } from "./bounds.ts";
+import { type Figure, type LineName, LINES, median, type Program, type Run } from "./program.ts";
+
+/** The runs of a program, by line. */
+export type Runs = Map<Program, Partial<Record<LineName, Run[]>>>;
+
+/** What a run of the benchmark has measured. The first program is this service. */
+export interface Measured {
+  runs: Runs;
+  figures: readonly Figure[];
+}
 
 /** The machine and the settings of a run of the benchmark. */
 export interface Circumstances {
   commit: string;
+  /** The commit that was measured in turns with it; null: none. */
+  parent: string | null;
   /** In UTC. */
   date: string;
   cpus: number;
+  /** Processes that wanted a processor in the minute before. */
+  load: number;
+  instances: number;
   deno: string;
+  programs: readonly string[];
   /** PostgreSQL's settings, read from the server. */
   postgres: Record<string, string>;
-  pgbench: string | null;
   seconds: number;
   repetitions: number;
 }
 
-/** On a quiet machine other programs take less than this share of the CPU time. */
-const OTHERS_MAX = 0.1;
+/** A goal of the project, which no other run changes. */
+interface Goal {
+  name: string;
+  goal: string;
+  value: number;
+  is_reached: boolean;
+}
+
+/** The parent commit among the programs. */
+export const PARENT = "parent commit";
+/** The service among the programs. */
+export const OURS = "this service";
+/** A larger loss against the parent commit is named. */
+const LOSS = 0.05;
 const NONE = "–";
 
-/** The commit and the settings as one paragraph. */
+/** The machine and the settings as one paragraph. */
 export function renderCircumstances(circumstances: Circumstances): string {
-  const { commit, date, cpus, deno, postgres, pgbench, seconds, repetitions } = circumstances;
+  const { commit, parent, date, cpus, load, instances, deno, programs, postgres } = circumstances;
   const settings = Object.entries(postgres).map(([name, value]) => `${name} ${value}`).join(", ");
-  return `Commit ${commit}, ${date}, ${cpus} CPUs, Deno ${deno}; PostgreSQL: ${settings}; ` +
-    `${pgbench ?? "no pgbench"}. Median (minimum–maximum) of ${repetitions} repetitions of ` +
-    `${seconds} s.`;
+  return `Commit ${commit}${parent === null ? "" : `, in turns with ${parent}`}, ${date}, ` +
+    `${cpus} CPUs with a load of ${
+      load.toFixed(1)
+    } before, ${instances} processes of the service, Deno ${deno}, ${programs.join(", ")}. ` +
+    `PostgreSQL: ${settings}. Median (minimum–maximum) of ${circumstances.repetitions} ` +
+    `repetitions of ${circumstances.seconds} s.`;
 }
 
-/** The rates of the product and of its peers, by request. */
-export function renderPeers({ measurements }: Measured): string {
-  const rows = [...Map.groupBy(peerLines(measurements), ({ request }) => request)].flatMap(
-    ([request, lines]) => {
-      const rates = lines.flatMap(({ measurement }) =>
-        runsOf(measurement).map(({ per_second }) => per_second)
-      );
-      return [
-        [request, OURS.program, OURS.stores, spread(rates, 0), NONE],
-        ...lines.map(({ program, stores, measurement }) => [
-          ...[request, program, stores],
-          ...[spread(besidesOf(measurement), 0), spread(ratiosOf(measurement), 2)],
-        ]),
-      ];
-    },
+/** The lines of every program. */
+export function renderLines({ runs }: Measured): string {
+  const [ours] = [...runs.values()];
+  const rows = LINES.flatMap((line) =>
+    [...runs].flatMap(([{ name, stores }, { [line]: of_line }]) => {
+      if (of_line === undefined) return [];
+      const by = (ratio: (peer: Run, own: Run) => number) =>
+        name === OURS ? NONE : number(median(paired(ours!, line, of_line, ratio)), 2);
+      return [[
+        ...[line, name, stores],
+        spread(of_line.map(({ cpu_us }) => cpu_us), 0),
+        number(median(of_line.map(({ postgres_us }) => postgres_us)), 0),
+        by((peer, own) => peer.cpu_us / own.cpu_us),
+        spread(of_line.map(({ per_second }) => per_second), 0),
+        number(median(of_line.map(({ p99_ms }) => p99_ms)), 1),
+        by((peer, own) => own.per_second / peer.per_second),
+      ]];
+    })
   );
+  const head = ["line", "program", "stores a payment", "CPU µs", "in PostgreSQL", "by CPU"];
+  return table([...head, "requests/s", "p99 ms", "by rate"], rows, 3);
+}
+
+/** The sizes. */
+export function renderFigures({ figures }: Measured): string {
   return table(
-    ["request", "program", "stores a payment", "requests/s", "this service × it"],
-    rows,
-    3,
+    ["figure", "unit", "measured"],
+    figures.map(({ name, unit, value }) => [name, unit, number(value, 1)]),
   );
 }
 
-/** Rates, latencies, ratios, and CPU time for each response. */
-export function renderLines({ measurements }: Measured): string {
-  const of_peers = new Set(peerLines(measurements).map(({ measurement }) => measurement));
-  const rows = measurements.filter((line) => !of_peers.has(line)).map((measurement) => {
-    const runs = runsOf(measurement);
-    const cpu = cpuOf(runs);
-    return [
-      measurement.name,
-      String(measurement.connections ?? NONE),
-      spread(runs.map(({ per_second }) => per_second), 0),
-      number(median(runs.map(({ p50_ms }) => p50_ms)), 2),
-      number(median(runs.map(({ p99_ms }) => p99_ms)), 2),
-      spread(besidesOf(measurement), 0),
-      spread(ratiosOf(measurement), 2),
-      ...(["load", "server", "postgres", "others"] as const).map((name) => number(cpu?.[name], 0)),
-    ];
+/** The goals, and a sentence about losses against the parent commit. */
+export function renderGoals(measured: Measured): string {
+  const rows = goalsOf(measured).filter(({ value }) => Number.isFinite(value)).map((
+    { name, goal, value, is_reached },
+  ) => [name, goal, number(value, 2), is_reached ? "yes" : "**no**"]);
+  return table(["goal", "bound", "measured", "reached"], rows) + "\n" + renderLosses(measured);
+}
+
+function goalsOf({ runs, figures }: Measured): Goal[] {
+  const all = [...runs];
+  const of = (program: string, line: LineName) =>
+    all.find(([{ name }]) => name === program)?.[1][line] ?? [];
+  const least = (name: string, goal: number, value: number): Goal => ({
+    ...{ name, goal: `≥ ${goal}`, value, is_reached: value >= goal },
   });
-  return table(
-    [
-      ["line", "connections", "responses/s", "p50 ms", "p99 ms", "peer/s", "ratio"],
-      ["load µs", "server µs", "Postgres µs", "others µs"],
-    ].flat(),
-    rows,
-  );
-}
-
-/** The figures, such as durations and sizes. */
-export function renderFigures(figures: readonly Figure[]): string {
-  const rows = figures.map(({ name, unit, values }) => [name, unit, spread(values, 2)]);
-  return table(["figure", "unit", "measured"], rows);
-}
-
-/** The ratios, their bounds, and whether the ratios reach them. */
-export function renderBounds(judged: readonly JudgedRatio[], last: LastRun): string {
-  const rows = judged.map(({ name, values, bound, is_reached }) => [
-    name,
-    bound === null ? NONE : `≥ ${bound.toFixed(2)}`,
-    spread(values, 2),
-    is_reached === null ? NONE : is_reached ? "yes" : "**no**",
-  ]);
-  return `The bounds are those of commit ${last.commit}, ${last.date}.\n\n` +
-    table(["ratio", "bound", "measured", "reached"], rows);
-}
-
-/** A warning if other programs took so much CPU time that the figures mean little. */
-export function warnOfOthers(measurements: readonly Measurement[]): string | null {
-  const share = median(measurements.flatMap((measurement) => {
-    const cpu = cpuOf(runsOf(measurement));
-    if (cpu === null) return [];
-    return [cpu.others / (cpu.load + cpu.server + cpu.postgres + cpu.others)];
-  }));
-  if (!(share >= OTHERS_MAX)) return null;
-  return `OTHER PROGRAMS took ${(share * 100).toFixed(0)} % of the CPU time: ratios are too low, ` +
-    "because they slow down one server process more than the many processes of pgbench";
-}
-
-function cpuOf(runs: readonly Run[]): CpuPerResponse | null {
-  const known = runs.flatMap((run) => cpuPerResponse(run) ?? []);
-  if (known.length === 0) return null;
-  const each = (name: keyof CpuPerResponse) => median(known.map((cpu) => cpu[name]));
-  return {
-    load: each("load"),
-    server: each("server"),
-    postgres: each("postgres"),
-    others: each("others"),
+  const most = (name: string, goal: number, value: number): Goal => ({
+    ...{ name, goal: `≤ ${goal}`, value, is_reached: value <= goal },
+  });
+  const cpu = (line: LineName, goal: number) => {
+    const own = all[0]![1];
+    const ratios = paired(own, line, of("stripe-mock", line), (p, o) => p.cpu_us / o.cpu_us);
+    return least(`${line}, by CPU × stripe-mock`, goal, median(ratios));
   };
+  const rate = (line: LineName, program: string, goal: number) => {
+    const own = all[0]![1];
+    const ratios = paired(own, line, of(program, line), (p, o) => o.per_second / p.per_second);
+    return least(`${line}, by rate × ${program}`, goal, median(ratios));
+  };
+  const postgres = (line: LineName, goal: number) =>
+    most(
+      `${line}, µs in PostgreSQL`,
+      goal,
+      median(of(OURS, line).map(({ postgres_us }) => postgres_us)),
+    );
+  const figure = (text: string, unit: string, goal: number) =>
+    most(
+      `${text}, ${unit}`,
+      goal,
+      Math.max(
+        ...figures.filter(({ name }) => name.includes(text) && !name.startsWith(PARENT))
+          .map(({ value }) => value),
+      ),
+    );
+  return [
+    ...[cpu("create", 0.75), cpu("get", 2), cpu("list of 10", 1.2)],
+    ...[postgres("create", 125), postgres("refund", 240), postgres("webhooks", 130)],
+    rate("create, 1 connection", "pgbench", 0.75),
+    rate("webhooks", "16 fetch loops", 0.6),
+    ...[figure("memory of a process", "MB", 150), figure("space of a payment", "kB", 4.5)],
+    ...[figure("WAL of a create", "kB", 3.5), figure("code of a start", "kB", 500)],
+  ];
 }
 
-function number(value: number | undefined, digits: number): string {
-  return value === undefined || Number.isNaN(value) ? NONE : value.toFixed(digits);
+/** The lines and figures that are worse than those of the parent commit. */
+function renderLosses({ runs, figures }: Measured): string {
+  const [ours] = [...runs.values()];
+  const parent = [...runs].find(([{ name }]) => name === PARENT)?.[1];
+  if (parent === undefined) return "No parent commit was measured.\n";
+  const lines = LINES.flatMap((line): [string, number][] => {
+    const ratios = paired(ours!, line, parent[line] ?? [], (p, o) => o.cpu_us / p.cpu_us);
+    return [[`${line}, CPU`, median(ratios)]];
+  });
+  const sizes = figures.flatMap(({ name, value }): [string, number][] => {
+    const before = figures.find((one) => one.name === name.replace(OURS, PARENT));
+    return name.startsWith(OURS) && before ? [[name, value / before.value]] : [];
+  });
+  const losses = [...lines, ...sizes].filter(([, ratio]) => ratio > 1 + LOSS).map(([name, ratio]) =>
+    `${name} × ${ratio.toFixed(2)}`
+  );
+  const bound = `more than ${LOSS * 100} % above the parent commit`;
+  return losses.length === 0
+    ? `Nothing is ${bound}.\n`
+    : `These are ${bound}: ${losses.join("; ")}.\n`;
+}
+
+/** A ratio within each repetition that both programs have. */
+function paired(
+  ours: Partial<Record<LineName, Run[]>>,
+  line: LineName,
+  peer: readonly Run[],
+  ratio: (peer: Run, own: Run) => number,
+): number[] {
+  return peer.flatMap((run, i) => {
+    const own = ours[line]?.[i];
+    return own === undefined ? [] : [ratio(run, own)];
+  });
+}
+
+function number(value: number, digits: number): string {
+  return Number.isFinite(value) ? value.toFixed(digits) : NONE;
 }
 
 function spread(values: readonly number[], digits: number): string {
-  const found = spreadOf(values);
-  if (found === null) return NONE;
-  const { median, min, max } = found;
-  if (min === max) return median.toFixed(digits);
-  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
+  const known = values.filter(Number.isFinite);
+  if (known.length === 0) return NONE;
+  const [middle, min, max] = [median(known), Math.min(...known), Math.max(...known)]
+    .map((value) => value.toFixed(digits));
+  return min === max ? middle! : `${middle} (${min}–${max})`;
 }
 
 /** A table whose first columns are text. */

@@ -33,7 +33,7 @@ export async function startListening(
   executable: string,
   args: string[],
   printed: RegExp,
-): Promise<{ url: string; close(): Promise<void> }> {
+): Promise<{ pid: number; url: string; close(): Promise<void> }> {
   const child = new Deno.Command(executable, {
     args,
     stdin: "null",
@@ -54,6 +54,7 @@ export async function startListening(
     while (!(await reader.read()).done);
   })();
   return {
+    pid: child.pid,
     url: `http://${address}`,
     async close() {
       child.kill("SIGKILL");

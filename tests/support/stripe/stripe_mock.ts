@@ -17,11 +17,11 @@ if (no_stripe_mock) {
 
 /** Starts stripe-mock on a free loopback port, or returns null if it is not installed. */
 export async function startStripeMock(): Promise<
-  { base_url: string; close(): Promise<void> } | null
+  { pid: number; base_url: string; close(): Promise<void> } | null
 > {
   if (executable === null) return null;
   // Without the second address it also listens on port 12112 of every address.
   const args = ["-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0"];
-  const { url, close } = await startListening(executable, args, /HTTP at address: (\S+)\n/);
-  return { base_url: url, close };
+  const { pid, url, close } = await startListening(executable, args, /HTTP at address: (\S+)\n/);
+  return { pid, base_url: url, close };
 }
