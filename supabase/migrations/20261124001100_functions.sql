@@ -3789,10 +3789,8 @@ create or replace function pay_internal.text_at(
   p_environment_id text, p_subject_id text, p_sequence integer
 ) returns text language plpgsql stable as $$
 declare
-  v_last constant integer := (p_sequence / 32 + 1) * 32;
   v_sequence integer;
   v_text text;
-  v_before text[];
 begin
   if starts_with(p_subject_id, 'pay_') then
     select t.body, t.sequence into v_text, v_sequence from pay.payments t
@@ -3801,7 +3799,18 @@ begin
     select t.body, t.sequence into v_text, v_sequence from pay.transfers t
     where t.environment_id = p_environment_id and t.id = p_subject_id;
   end if;
-  if v_sequence = p_sequence then return v_text; end if;
+  return pay_internal.take_back(v_text, v_sequence, p_environment_id, p_subject_id, p_sequence);
+end $$;
+
+create or replace function pay_internal.take_back(
+  p_text text, p_present integer, p_environment_id text, p_subject_id text, p_sequence integer
+) returns text language plpgsql stable as $$
+declare
+  v_last constant integer := (p_sequence / 32 + 1) * 32;
+  v_text text := p_text;
+  v_before text[];
+begin
+  if p_present = p_sequence then return p_text; end if;
   for v_before in
     select v.before from pay.events v
     where v.environment_id = p_environment_id and v.subject_id = p_subject_id
@@ -3816,16 +3825,24 @@ end $$;
 create or replace function pay_internal.event_body(p_event pay.events)
 returns text language plpgsql stable as $$
 begin
-  return coalesce(p_event.body, concat(
-    '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
-    '","api_version":"v1","created_at":"', pay_internal.wire_time(p_event.created_at),
-    '","livemode":',
-    (select e.livemode::text from pay.environments e where e.id = p_event.environment_id),
-    ',"sequence":', p_event.sequence, ',"data":{"object":',
+  return coalesce(p_event.body, pay_internal.event_payload(
+    p_event,
     coalesce(p_event.object, pay_internal.text_at(
       p_event.environment_id, p_event.subject_id, p_event.sequence)),
+    (select e.livemode from pay.environments e where e.id = p_event.environment_id)));
+end $$;
+
+create or replace function pay_internal.event_payload(
+  p_event pay.events, p_object text, p_livemode boolean
+) returns text language plpgsql stable as $$
+begin
+  return concat(
+    '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
+    '","api_version":"v1","created_at":"', pay_internal.wire_time(p_event.created_at),
+    '","livemode":', p_livemode::text, ',"sequence":', p_event.sequence, ',"data":{"object":',
+    p_object,
     '},"request":{"id":', coalesce(to_json(p_event.request_id)::text, 'null'),
-    ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}'));
+    ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}');
 end $$;
 
 create or replace function pay_internal.write_events(
@@ -10638,6 +10655,9 @@ returns interval language sql immutable parallel safe as $$ select interval '7 d
 
 create or replace function pay_internal.log_attempts(p_entries jsonb)
 returns void language plpgsql volatile as $$
+declare
+  -- Mostly false, so that no entry is looked up.
+  v_are_erased constant boolean := exists (select from pay.erasures);
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     response, response_truncated, stored_at)
@@ -10655,7 +10675,8 @@ begin
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
   cross join lateral (
     -- A receiver can repeat what it got before an erasure.
-    select case when not pay_internal.is_just_erased(d) then r.response end as response offset 0
+    select case when not (v_are_erased and pay_internal.is_just_erased(d)) then r.response end
+      as response offset 0
   ) a
   order by d.environment_id, d.id
   on conflict on constraint attempt_log_pkey do update
@@ -11686,11 +11707,20 @@ begin
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, pay_internal.event_body(v), (
+    c.failing_since + p_ahead, false, false,
+    -- As pay_internal.event_body, with the payments of the list read together.
+    coalesce(v.body, pay_internal.event_payload(v, coalesce(v.object, case
+      when p.body is null then pay_internal.text_at(v.environment_id, v.subject_id, v.sequence)
+      else pay_internal.take_back(
+        p.body, p.sequence, v.environment_id, v.subject_id, v.sequence) end), c.livemode)), (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), c.fault, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  left join lateral (
+    select t.body, t.sequence from pay.payments t
+    where t.environment_id = c.environment_id and t.id = c.subject_id limit 1
+  ) p on true
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
 end $$;
 

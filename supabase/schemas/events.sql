@@ -48,10 +48,8 @@ create or replace function pay_internal.text_at(
   p_environment_id text, p_subject_id text, p_sequence integer
 ) returns text language plpgsql stable as $$
 declare
-  v_last constant integer := (p_sequence / 32 + 1) * 32;
   v_sequence integer;
   v_text text;
-  v_before text[];
 begin
   if starts_with(p_subject_id, 'pay_') then
     select t.body, t.sequence into v_text, v_sequence from pay.payments t
@@ -60,7 +58,19 @@ begin
     select t.body, t.sequence into v_text, v_sequence from pay.transfers t
     where t.environment_id = p_environment_id and t.id = p_subject_id;
   end if;
-  if v_sequence = p_sequence then return v_text; end if;
+  return pay_internal.take_back(v_text, v_sequence, p_environment_id, p_subject_id, p_sequence);
+end $$;
+
+-- Takes the present text of a payment or transfer, which is at p_present, back to one of its events.
+create or replace function pay_internal.take_back(
+  p_text text, p_present integer, p_environment_id text, p_subject_id text, p_sequence integer
+) returns text language plpgsql stable as $$
+declare
+  v_last constant integer := (p_sequence / 32 + 1) * 32;
+  v_text text := p_text;
+  v_before text[];
+begin
+  if p_present = p_sequence then return p_text; end if;
   for v_before in
     select v.before from pay.events v
     where v.environment_id = p_environment_id and v.subject_id = p_subject_id
@@ -76,16 +86,25 @@ end $$;
 create or replace function pay_internal.event_body(p_event pay.events)
 returns text language plpgsql stable as $$
 begin
-  return coalesce(p_event.body, concat(
-    '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
-    '","api_version":"v1","created_at":"', pay_internal.wire_time(p_event.created_at),
-    '","livemode":',
-    (select e.livemode::text from pay.environments e where e.id = p_event.environment_id),
-    ',"sequence":', p_event.sequence, ',"data":{"object":',
+  return coalesce(p_event.body, pay_internal.event_payload(
+    p_event,
     coalesce(p_event.object, pay_internal.text_at(
       p_event.environment_id, p_event.subject_id, p_event.sequence)),
+    (select e.livemode from pay.environments e where e.id = p_event.environment_id)));
+end $$;
+
+-- The payload of an event of a change, from its object.
+create or replace function pay_internal.event_payload(
+  p_event pay.events, p_object text, p_livemode boolean
+) returns text language plpgsql stable as $$
+begin
+  return concat(
+    '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
+    '","api_version":"v1","created_at":"', pay_internal.wire_time(p_event.created_at),
+    '","livemode":', p_livemode::text, ',"sequence":', p_event.sequence, ',"data":{"object":',
+    p_object,
     '},"request":{"id":', coalesce(to_json(p_event.request_id)::text, 'null'),
-    ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}'));
+    ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}');
 end $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to

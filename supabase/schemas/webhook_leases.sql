@@ -130,11 +130,20 @@ begin
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, pay_internal.event_body(v), (
+    c.failing_since + p_ahead, false, false,
+    -- As pay_internal.event_body, with the payments of the list read together.
+    coalesce(v.body, pay_internal.event_payload(v, coalesce(v.object, case
+      when p.body is null then pay_internal.text_at(v.environment_id, v.subject_id, v.sequence)
+      else pay_internal.take_back(
+        p.body, p.sequence, v.environment_id, v.subject_id, v.sequence) end), c.livemode)), (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), c.fault, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  left join lateral (
+    select t.body, t.sequence from pay.payments t
+    where t.environment_id = c.environment_id and t.id = c.subject_id limit 1
+  ) p on true
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
 end $$;
 

@@ -37,7 +37,7 @@ const LEASE_MS = 25_000;
 /** Share of its lease that a delivery may wait for a slot: 8 s. Then it is given back. */
 const WAIT_SHARE = 0.32;
 /** So many results do not wait for others. */
-const MOST_RESULTS = 16;
+const MOST_RESULTS = 64;
 /** Time for which an endpoint with which a poll fails is left out. Each try costs a failed poll. */
 const EXCLUDED_MS = 10 * 60_000;
 
