@@ -18,14 +18,10 @@ import {
   renderTestingPage,
 } from "./generate/installation.ts";
 import { renderLifecycleDiagram } from "./generate/lifecycle_diagram.ts";
-import { replaceKnownNames } from "./generate/known_names.ts";
+import { replaceNameLists } from "./generate/name_lists.ts";
 import { renderPlacesTable } from "./generate/places_table.ts";
-import { renderRailsSql } from "./generate/rails_sql.ts";
 import { renderRailsTable } from "./generate/rails_table.ts";
-import { replaceStatusLists } from "./generate/status_lists.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
-import { METHOD_KINDS, PAYMENT_STATUSES, REFUND_STATUSES } from "../shared/core/vocabulary.ts";
-import { LIVE_CONNECTORS } from "../shared/domain/rails.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
@@ -60,26 +56,16 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
       ),
   },
   { path: "supabase/schemas/exposed_columns.sql", render: renderExposedColumns },
-  { path: "supabase/schemas/rails.sql", render: renderRailsSql },
-  ...["bank_orders", "chain_deposits", "erasure", "payment_totals", "sandbox_clock_due"]
-    .map((topic) => ({ path: `supabase/schemas/${topic}.sql`, render: replaceStatusLists })),
-  {
-    path: "supabase/migrations/20261124000300_payments.sql",
-    render: (committed) =>
-      replaceKnownNames(committed, {
-        payments_status_known: PAYMENT_STATUSES,
-        payments_method_kind_known: METHOD_KINDS,
-        refunds_status_known: REFUND_STATUSES,
-      }),
-  },
-  {
-    path: "supabase/migrations/20261124000700_providers.sql",
-    render: (committed) =>
-      replaceKnownNames(committed, {
-        provider_accounts_connector_known: LIVE_CONNECTORS,
-        provider_methods_kind_known: METHOD_KINDS,
-      }),
-  },
+  ...[
+    "migrations/20261124000300_payments",
+    "migrations/20261124000700_providers",
+    "schemas/bank_orders",
+    "schemas/chain_deposits",
+    "schemas/erasure",
+    "schemas/payment_totals",
+    "schemas/rails",
+    "schemas/sandbox_clock_due",
+  ].map((name) => ({ path: `supabase/${name}.sql`, render: replaceNameLists })),
   { path: "README.md", render: (committed) => renderReadme(committed) },
   { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },
   { path: "packages/client/README.md", render: (committed) => renderClientReadme(committed) },

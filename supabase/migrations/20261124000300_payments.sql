@@ -36,12 +36,12 @@ create table pay.payments (
   body text not null,
   constraint payments_pkey primary key (environment_id, id),
   constraint payments_status_known check (status in (
-    'pending', 'requires_action', 'processing', 'authorized', 'completed', 'declined', 'failed',
-    'cancelled', 'partially_refunded', 'refunded', 'chargeback'
+    /* payment statuses */ 'pending', 'requires_action', 'processing', 'authorized', 'completed',
+    'declined', 'failed', 'cancelled', 'partially_refunded', 'refunded', 'chargeback'
   )),
   constraint payments_amount_minor_in_range check (amount_minor between 0 and 999999999999),
   constraint payments_method_kind_known check (method_kind in (
-    'card', 'sepa', 'swift', 'stablecoin'
+    /* method kinds */ 'card', 'sepa', 'swift', 'stablecoin'
   )),
   constraint payments_sequence_positive check (sequence > 0),
   constraint payments_released_in_range check (
@@ -141,7 +141,7 @@ create table pay.refunds (
   constraint refunds_pkey primary key (environment_id, id),
   constraint refunds_amount_minor_positive check (amount_minor > 0),
   constraint refunds_status_known check (status in (
-    'pending', 'completed', 'failed'
+    /* refund statuses */ 'pending', 'completed', 'failed'
   ))
 );
 comment on table pay.refunds is 'Money given back on a payment.';

@@ -23,7 +23,7 @@ create table pay.provider_accounts (
   bridge_token_hash text collate "C",
   constraint provider_accounts_pkey primary key (environment_id, id),
   constraint provider_accounts_connector_known check (connector in (
-    'stripe', 'evm', 'bank'
+    /* connectors */ 'stripe', 'evm', 'bank'
   )),
   constraint provider_accounts_secret_name_form check (secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'),
   -- Two during a rotation.
@@ -65,7 +65,7 @@ create table pay.provider_methods (
   constraint provider_methods_pkey primary key (environment_id, method_kind, currency),
   constraint provider_methods_currency_form check (currency ~ '^([A-Z]{3,5}|\*)$'),
   constraint provider_methods_kind_known check (method_kind in (
-    'card', 'sepa', 'swift', 'stablecoin'
+    /* method kinds */ 'card', 'sepa', 'swift', 'stablecoin'
   )),
   constraint provider_methods_account_fkey foreign key (environment_id, account_id)
     references pay.provider_accounts (environment_id, id)

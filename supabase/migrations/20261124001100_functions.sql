@@ -7559,15 +7559,15 @@ end $$;
 
 create or replace function pay_internal.rail_needs_token(p_method_kind text)
 returns boolean language sql immutable parallel safe
-as $$ select p_method_kind in ('card') $$;
+as $$ select p_method_kind in (/* rails with a token */ 'card') $$;
 
 create or replace function pay_internal.rail_collects(p_method_kind text)
 returns boolean language sql immutable parallel safe
-as $$ select p_method_kind in ('sepa') $$;
+as $$ select p_method_kind in (/* rails that collect */ 'sepa') $$;
 
 create or replace function pay_internal.rail_is_by_bank(p_method_kind text)
 returns boolean language sql immutable parallel safe
-as $$ select p_method_kind in ('sepa', 'swift') $$;
+as $$ select p_method_kind in (/* rails of banks */ 'sepa', 'swift') $$;
 
 create or replace function pay_internal.max_windows_ahead()
 returns integer language sql immutable parallel safe as $$ select 150 $$;
