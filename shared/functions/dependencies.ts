@@ -179,6 +179,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     bank_store,
     vault,
     operations,
+    origins,
     checkout_store: new CheckoutStore(calls),
     checkout_urls: master_secret === undefined ? null : {
       master_secret,

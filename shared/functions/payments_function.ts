@@ -4,6 +4,7 @@ import type { SandboxDependencies } from "../sandbox/sandbox.ts";
 import { API_KEY_ROUTES } from "../http/api_key_routes.ts";
 import { type BridgeDependencies, serveBridge } from "./bridge_routes.ts";
 import { CONSOLE_ROUTES } from "./console_routes.ts";
+import { serveCheckoutPage } from "../http/checkout_page_routes.ts";
 import { CHECKOUT_ROUTES } from "../http/checkout_routes.ts";
 import { CUSTOMER_ROUTES } from "../http/customer_routes.ts";
 import { DISPUTE_ROUTES } from "../http/dispute_routes.ts";
@@ -43,13 +44,15 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
 export function createPaymentsFunction(
   deps: SandboxDependencies & BridgeDependencies,
 ): (request: Request, info?: unknown) => Response | Promise<Response> {
+  const sandbox = sandboxEnvironment(deps);
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
     PAYMENTS_FUNCTION_ROUTES,
     deps,
     {
-      sandbox: sandboxEnvironment(deps),
+      sandbox,
       open: { "/v1/openapi.json": openapiHandlers(deps) },
+      servePage: (app) => serveCheckoutPage(app, deps, sandbox),
       serveKeyless(app) {
         serveInternalRoutes(app, deps);
         serveNotifications(app, deps);

@@ -13,7 +13,7 @@ export function createSandboxFunction(
 ): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(SANDBOX_FUNCTION, SANDBOX_ROUTES, deps, {
     sandbox: sandboxEnvironment(deps),
-    serveKeyless: (app) => serveChallenges(app, deps),
+    servePage: (app) => serveChallenges(app, deps),
   });
   return (request, info) => app.fetch(request, info as object);
 }

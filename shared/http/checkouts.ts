@@ -2,6 +2,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
+import type { RequestContext } from "../domain/changes/event.ts";
 import { isFinalRefusal } from "../domain/changes/change_writer.ts";
 import { DecisionLoop } from "../domain/changes/decision_loop.ts";
 import { renderError } from "../domain/changes/error_body.ts";
@@ -19,6 +20,7 @@ import {
   type StoredCheckout,
   underWay,
 } from "../domain/checkouts/attempt.ts";
+import type { OwnCheckout } from "../domain/checkouts/checkout_page.ts";
 import type { CheckoutUrls } from "../domain/checkouts/checkout_url.ts";
 import { newCheckout, pricesOf } from "../domain/checkouts/new_checkout.ts";
 import {
@@ -33,6 +35,7 @@ import { readStoredInstrument } from "../domain/payments/instruments.ts";
 import type { Begun } from "../domain/providers/operation.ts";
 import type { Checkout, CreateCheckoutBody, PayCheckoutBody } from "../schema/checkout.ts";
 import type { Payment } from "../schema/payment.ts";
+import type { ResourceKind } from "../store/load_statement.ts";
 import type { Loaded } from "../store/store.ts";
 import { loadInstrument } from "./create_payment.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -114,24 +117,29 @@ export function cancelCheckout(deps: Deps, request: ServiceRequest, id: string):
   });
 }
 
-/** Does what a payer of a sandbox does. Returns the checkout with its new attempt. */
+/** A request of a payer, who presents the token of a checkout. */
+export interface PayerRequest extends ServiceRequest {
+  /** Makes the context of a step, whose ids follow in a seeded sandbox from the label. */
+  contextOf(label: string, stored: OwnCheckout): RequestContext;
+}
+
+/**
+ * Makes an attempt. The response is the checkout with its payment, or for a payer the payment alone.
+ * @param id of the checkout; null: that of the payer
+ */
 export async function payCheckout(
   deps: Deps,
-  request: ServiceRequest,
-  id: string,
+  request: ServiceRequest | PayerRequest,
+  id: string | null,
   body: PayCheckoutBody,
 ): Promise<Reply> {
   const { store, operations } = deps;
-  let loaded: Loaded | null = await store.load(
-    request.access,
-    "checkouts",
-    id,
-    request.idempotency,
-  );
+  const place: [ResourceKind, string] = id === null ? ["own_checkout", ""] : ["checkouts", id];
+  let loaded: Loaded | null = await store.load(request.access, ...place, request.idempotency);
   if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
   const counted = { ...request, access: withoutRateCount(request.access) };
   return await operations.create(counted, async () => {
-    const found = loaded ?? await store.load(counted.access, "checkouts", id);
+    const found = loaded ?? await store.load(counted.access, ...place);
     loaded = null;
     if (found.outcome === "replay") throw new Error("a load without a key has no replay");
     return await beginAttempt(deps, counted, readCheckout(found), body);
@@ -140,12 +148,13 @@ export async function payCheckout(
 
 async function beginAttempt(
   deps: Deps,
-  request: ServiceRequest,
+  request: ServiceRequest | PayerRequest,
   stored: StoredCheckout,
   body: PayCheckoutBody,
 ): Promise<Begun> {
-  const { access, context } = request;
+  const { access } = request;
   const { checkout, revision } = stored;
+  const context = contextOf(request, stored, `attempt ${stored.attempts + 1} of ${checkout.id}`);
   checkAttempt(stored, context.at_ms);
   const used = body.instrument === undefined
     ? null
@@ -157,7 +166,7 @@ async function beginAttempt(
   const begun = paymentOf(create, false, context, instrument, checkout.id);
   begun.change.beginAttempt({
     revision,
-    respond: (payment, is_paid) => {
+    respond: "contextOf" in request ? null : (payment, is_paid) => {
       const after = afterAttempt(checkout, payment.id, is_paid, context.at_ms);
       return { status: 200, body: JSON.stringify({ ...after, payment }) };
     },
@@ -178,13 +187,14 @@ async function beginAttempt(
  */
 async function cancelAbandoned(
   { operations }: Deps,
-  request: ServiceRequest,
+  request: ServiceRequest | PayerRequest,
   stored: StoredCheckout,
   action: string,
 ): Promise<void> {
   const id = abandonedAttempt(stored);
   if (id === null) return;
-  const context = { ...request.context, idempotency_key: null };
+  const own = contextOf(request, stored, `cancel of ${id}`);
+  const context = { ...own, idempotency_key: null };
   const unkeyed = { ...request, context, idempotency: null };
   let status: unknown;
   try {
@@ -204,6 +214,18 @@ async function cancelAbandoned(
   if (!UNSUCCESSFUL.includes(status)) throw underWay(action);
 }
 
-function readCheckout({ body, detail }: Extract<Loaded, { outcome: "found" }>): StoredCheckout {
+/** Returns the context of a step of an attempt. */
+function contextOf(
+  request: ServiceRequest | PayerRequest,
+  stored: StoredCheckout,
+  label: string,
+): RequestContext {
+  return "contextOf" in request ? request.contextOf(label, stored as OwnCheckout) : request.context;
+}
+
+/** Reads a loaded checkout. That of a payer is an `OwnCheckout`. */
+export function readCheckout(
+  { body, detail }: Extract<Loaded, { outcome: "found" }>,
+): StoredCheckout {
   return { checkout: JSON.parse(body), ...JSON.parse(detail!) };
 }

@@ -26,12 +26,21 @@ const SUPABASE_HEADERS = ["apikey", "X-Client-Info", "X-Region"];
 /**
  * Refuses requests from origins that are not allowed.
  * @param options.allowed exact origins, or `http://localhost:*` for any port
+ * @param options.remedy how the operator allows an origin
+ * @param options.headers further headers that a request may have
  */
-export function crossOrigin(options: { allowed: readonly string[] }): MiddlewareHandler<Env> {
+export function crossOrigin(
+  options: {
+    allowed: readonly string[];
+    remedy?: string;
+    headers?: readonly string[];
+  },
+): MiddlewareHandler<Env> {
+  const { allowed, remedy = "add it to CONSOLE_ORIGINS", headers: further = [] } = options;
   const headers = cors({
     origin: (origin) => origin,
     allowMethods: ["GET", "POST", "PUT", "DELETE"],
-    allowHeaders: [...REQUEST_HEADERS, ...SUPABASE_HEADERS],
+    allowHeaders: [...REQUEST_HEADERS, ...SUPABASE_HEADERS, ...further],
     exposeHeaders: [
       "Request-Id",
       "Location",
@@ -46,10 +55,10 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
   return function guardOrigin(c, next) {
     const origin = c.req.header("Origin");
     if (origin === undefined) return next();
-    if (!options.allowed.some((pattern) => matches(pattern, origin))) {
+    if (!allowed.some((pattern) => matches(pattern, origin))) {
       throw new ApiError(
         "origin_not_allowed",
-        "Browsers may not call from this origin: ask the operator to add it to CONSOLE_ORIGINS",
+        `Browsers may not call from this origin: ask the operator to ${remedy}`,
       );
     }
     return headers(c, next);

@@ -4,6 +4,7 @@ import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
 import type { Vault } from "../core/vault.ts";
 import type { CheckoutUrls } from "../domain/checkouts/checkout_url.ts";
+import type { Origins } from "../domain/changes/origin.ts";
 import type { ApiKeys } from "../domain/keys/api_keys.ts";
 import type { Operations } from "../domain/operations/operations.ts";
 import type { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
@@ -24,6 +25,7 @@ export interface Dependencies {
   store: Store;
   webhook_store: WebhookStore;
   operations: Operations;
+  origins: Origins;
   checkout_store: CheckoutStore;
   /** Null without a master secret: then the operations on checkouts return 503. */
   checkout_urls: CheckoutUrls | null;

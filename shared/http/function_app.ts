@@ -49,6 +49,8 @@ interface AppOptions {
   sandbox: RequestEnvironment;
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
+  /** Adds the routes of the payer's page, which has an origin of its own. */
+  servePage?: (app: Hono<Env>) => void;
   /** Adds the routes of callers that have no API key. */
   serveKeyless?: (app: Hono<Env>) => void;
 }
@@ -58,7 +60,7 @@ export function createFunctionApp(
   name: string,
   table: readonly Route[],
   deps: Dependencies,
-  { sandbox, open = {}, serveKeyless }: AppOptions,
+  { sandbox, open = {}, servePage, serveKeyless }: AppOptions,
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
   const routes = table.flatMap((route) =>
@@ -69,6 +71,7 @@ export function createFunctionApp(
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
+  servePage?.(app);
   app.use(crossOrigin({ allowed: deps.allowed_origins }));
   app.get(`/${name}/health`, nameRoute, async (c) => {
     c.get("state").is_tick = true;

@@ -15,7 +15,7 @@ export const LIVE_ENVIRONMENT: RequestEnvironment = {
     const values = { random, order_ms: undefined, run_number: null, settings: null };
     return decide(liveAccess(c, scope), values);
   },
-  admit: (c, scope, ask) => ask(liveAccess(c, scope)),
+  admit: (c, scope, ask) => ask(liveAccess(c, scope), null),
 };
 
 function liveAccess(c: Context<Env>, scope: Scope | null): Access {

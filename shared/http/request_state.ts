@@ -114,11 +114,11 @@ export interface RequestEnvironment {
   begin?(c: Context<Env>): Promise<void>;
   /** Reads what a request asks of its environment. Throws `ApiError`. */
   read(c: Context<Env>, requested: Requested): Decide;
-  /** Checks the key of a request. Throws the errors of `ask`. */
+  /** Asks with the access of a request, and with its settings. Throws the errors of `ask`. */
   admit<T>(
     c: Context<Env>,
     scope: Scope | null,
-    ask: (access: Access) => Promise<T>,
+    ask: (access: Access, settings: SandboxSettings | null) => Promise<T>,
   ): Promise<T>;
   /** Responds to an error of this environment, or returns null. */
   responseTo?(c: Context<Env>, error: unknown): Response | null;

@@ -7,6 +7,7 @@ import type { SandboxDependencies } from "./sandbox.ts";
 import type { Hono } from "hono";
 import type { Challenge } from "../schema/challenge.ts";
 import { AuthenticatePaymentBody } from "../schema/payment.ts";
+import { fromPage } from "../http/checkout_page_routes.ts";
 import { keylessLimit } from "../http/keyless_limit.ts";
 import { SANDBOX_FUNCTION } from "../http/route.ts";
 import { parseBody } from "../http/parse_input.ts";
@@ -19,6 +20,7 @@ export function serveChallenges(app: Hono<Env>, deps: SandboxDependencies): void
   const { challenges } = deps.sandbox;
   const limited = keylessLimit(deps);
   const path = `/${SANDBOX_FUNCTION}/challenges/:token`;
+  app.use(path, fromPage(deps));
   app.get(path, (c) => {
     c.get("state").route_template = path;
     return limited(c, async () => {

@@ -76,6 +76,6 @@ function challengeOf(payment: Payment, merchant: string): Challenge {
     card: method && "card" in method
       ? { brand: method.card.brand, last4: method.card.last4 }
       : null,
-    return_url: return_url === null ? null : withPaymentId(return_url, id),
+    return_url: return_url === null ? null : withPaymentId(return_url, payment),
   };
 }

@@ -16,8 +16,8 @@ import { replyAtOnce } from "./sandbox_replies.ts";
 /** Creates the provider. One round trip for an operation if the sandbox has faults, else none. */
 export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): ProviderAtOnce {
   async function faulty(begun: Begun, request: ServiceRequest): Promise<ReplyAtOnce> {
-    const { at_ms, random } = request.context;
     const { operation: { op }, change } = begun;
+    const { at_ms, random } = change.context;
     const operation = PROVIDER_OPERATIONS.find((name) => name === op);
     const fault = operation
       ? await faults.find(withoutRateCount(request.access), {
@@ -32,7 +32,7 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
   return {
     reply(begun, request) {
       if (hasFaults(request)) return faulty(begun, request);
-      const { at_ms, random } = request.context;
+      const { at_ms, random } = begun.change.context;
       return { reply: replyAtOnce(begun, null, at_ms, { random, urls }) };
     },
   };

@@ -58,6 +58,7 @@ export class EntryCalls {
   ): Promise<Admitted<T>> {
     return untilFresh(access, async () => {
       const [row] = await this.run<T>(access, text, parameters);
+      if (access.is_payer && row) this.tenants.learn(access.key_hash, row);
       return row;
     });
   }

@@ -14,6 +14,8 @@ export type ResourceKind =
   | "checkouts"
   /** The accounts that serve kinds of methods of the environment, as a list; without an id. */
   | "method_accounts"
+  /** The checkout of a payer, by the id of the attempt that the payer names. */
+  | "own_checkout"
   | "events"
   | "api_keys"
   /** The key of the request. */

@@ -29,8 +29,10 @@ export interface StoredBytes {
 
 /** The access of a request: its key, the scope that it needs, and its time. */
 export interface Access {
-  /** Lower-case hex SHA-256 of the key text. */
+  /** Lower-case hex SHA-256 of the key text, or of the token of a payer. */
   key_hash: string;
+  /** True: the caller has the token of a checkout in place of a key. */
+  is_payer?: true;
   /** The scope that the operation needs; null if any key is enough. */
   scope: Scope | null;
   /** The version of the sandbox's settings by which the request is decided; 0: it has none. */
@@ -109,6 +111,7 @@ export function listedAccess(access: Access, index: number) {
     key_hash: access.key_hash,
     scope: access.scope,
     at: formatTime(access.at_ms),
+    ...(access.is_payer && { is_payer: true }),
     ...(access.version !== 0 && { version: access.version }),
     ...(access.rate_limits && { rate: [access.rate_limits.key, access.rate_limits.account] }),
   };

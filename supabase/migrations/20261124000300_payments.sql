@@ -532,6 +532,10 @@ create index checkouts_customer on pay.checkouts (customer_id, environment_id, i
   where customer_id is not null;
 comment on index pay.checkouts_customer is 'pay_internal.list_column: lists with customer_id=.';
 
+create index checkouts_token on pay.checkouts (token_hash);
+comment on index pay.checkouts_token is
+  'pay_internal.admit_payers. Not unique: a seeded sandbox that is reset makes its tokens again.';
+
 create index checkouts_open on pay.checkouts (environment_id, expires_at) where status = 'open';
 comment on index pay.checkouts_open is 'pay.create_checkout: how many are open.';
 

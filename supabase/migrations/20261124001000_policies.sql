@@ -4,7 +4,8 @@
 -- Two settings open rows. An entry function makes them for its own transaction:
 --   pay.environment_ids  the environments that the caller's keys open
 --   pay.worker           'on' for the dispatcher, retention and the operator: all environments
--- A third one, pay.key_hashes, shows a secret to the caller who has presented it.
+-- A third one, pay.key_hashes, shows a secret or the checkout of a token to the caller who has
+-- presented it.
 --
 -- The two conditions stand here once, and a loop makes the policies. They are no functions, because
 -- a function that pins its search_path is called anew for every table of every statement (measured:
@@ -25,6 +26,8 @@ declare
   v_is_any_opened constant text :=
     $sql$(select current_setting('pay.environment_ids', true)) <> '' and$sql$;
   v_is_worker constant text := $sql$(select current_setting('pay.worker', true)) = 'on'$sql$;
+  v_is_presented constant text :=
+    $sql$any ((select nullif(current_setting('pay.key_hashes', true), '')::bytea[])::bytea[])$sql$;
   v_table text;
 begin
   for v_table in
@@ -36,7 +39,7 @@ begin
   end loop;
 
   foreach v_table in array array[
-    'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'instruments', 'checkouts', 'transfers',
+    'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'instruments', 'transfers',
     'events', 'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
     'inbox_entries', 'attempt_log', 'sandbox_settings', 'sandboxes', 'sandbox_storage', 'faults', 'requests',
     'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_operations',
@@ -83,13 +86,17 @@ begin
     v_is_any_opened, v_is_opened
   );
 
-  -- A secret is found by its hash before it is known which environment it opens.
+  -- A secret and the token of a checkout are found by their hash, before it is known which
+  -- environment they open.
   execute format(
     $sql$create policy api_key_secrets_presented on pay.api_key_secrets to pay_owner using (
-      hash = any ((select nullif(current_setting('pay.key_hashes', true), '')::bytea[])::bytea[])
-      or environment_id %s or %s
-    )$sql$,
-    v_is_opened, v_is_worker
+      hash = %s or environment_id %s or %s)$sql$,
+    v_is_presented, v_is_opened, v_is_worker
+  );
+  execute format(
+    $sql$create policy checkouts_presented on pay.checkouts to pay_owner using (
+      token_hash = %s or environment_id %s or %s)$sql$,
+    v_is_presented, v_is_opened, v_is_worker
   );
 
   -- The ledger is append-only: nobody may update it, and only rows of sandboxes can be deleted.

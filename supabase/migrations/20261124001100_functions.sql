@@ -113,6 +113,7 @@ begin
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
     v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
+    v_found := pay_internal.admit_payers(p_requests, v_found, p_hold, p_is_read);
   end if;
   if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
   if p_is_read and v_has_keys then
@@ -2670,6 +2671,77 @@ begin
     select pay_internal.payout_json(x) from exported x order by x.operation_id;
 end $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
+
+create or replace function pay_internal.admit_payers(
+  p_requests jsonb, p_found pay.admission[], p_hold text, p_is_read boolean
+) returns pay.admission[] language plpgsql volatile as $$
+declare
+  v_opened text[] := nullif(current_setting('pay.environment_ids', true), '')::text[];
+  v_row record;
+  v_environment record;
+  v_is_held boolean;
+begin
+  for v_row in
+    select r.n, r.at, r.version, c.environment_id, c.id,
+      case when not p_is_read and r.storage ->> 1 is not null then r.storage end as storage
+    from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, is_payer boolean,
+      scope text, at timestamptz, version bigint, storage jsonb)
+    join pay.checkouts c on c.token_hash = decode(r.key_hash, 'hex')
+    where r.is_payer and r.scope is null
+    order by r.n
+  loop
+    v_is_held := p_hold = 'none' or pg_try_advisory_xact_lock_shared(
+      hashtextextended('environment ' || v_row.environment_id, 0));
+    perform set_config(
+      'pay.environment_ids', (v_opened || v_row.environment_id)::text, true);
+    select e.account, e.livemode, e.stored_gb, (e.moving = 'draining') is not false as is_here,
+      w.version, w as settings
+    into v_environment
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    where e.id = v_row.environment_id and e.retired_at is null
+      and (e.ends_at is null or e.ends_at > pay_internal.server_time());
+    continue when not found;
+    if v_is_held then v_opened := v_opened || v_row.environment_id; end if;
+    p_found[v_row.n] := row(v_row.n, case
+        when not v_is_held or not v_environment.is_here then 'resetting'
+        when v_row.version is distinct from v_environment.version then 'outdated'
+        when v_environment.stored_gb >= (v_row.storage ->> 0)::integer then 'storage_full'
+        else 'ok'
+      end, v_row.id, v_row.environment_id, v_environment.account, v_environment.livemode, v_row.at,
+      null, null, null,
+      case when v_environment.version > 0
+        then pay_internal.time_ahead(v_environment.settings) end,
+      case when v_row.version is distinct from v_environment.version
+        then row_to_json(v_environment.settings) end,
+      case when v_row.storage is not null then
+        array[(v_row.storage ->> 1)::integer, (v_row.storage ->> 2)::integer] end)::pay.admission;
+  end loop;
+  perform set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
+  return p_found;
+end $$;
+
+create or replace function pay_internal.payer_detail(
+  p_checkout pay.checkouts, p_attempt_id text
+) returns text language plpgsql stable as $$
+declare
+  v_detail text;
+begin
+  select row_to_json(t)::text into v_detail from (
+    select pay_internal.merchant_of(e.id) as merchant,
+      case when e.livemode then pay_internal.method_accounts(e.id) else '[]' end::json as accounts,
+      coalesce((
+        select w.requests from pay.sandbox_settings w where w.environment_id = e.id), 0) as requests,
+      (
+        select p.body::json from pay.payments p
+        where p.environment_id = e.id and p.checkout_id = p_checkout.id
+          and p.id = case when p_checkout.max_payments is null then p_attempt_id
+            else coalesce(p_checkout.payment_id, p_checkout.attempt_id) end
+      ) as shown
+    from pay.environments e where e.id = p_checkout.environment_id
+  ) t;
+  return left(pay_internal.checkout_detail(p_checkout), -1) || ',' || substr(v_detail, 2);
+end $$;
 
 create or replace function pay_internal.most_open_checkouts()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;
@@ -5985,6 +6057,11 @@ begin
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'method_accounts' then
       body := pay_internal.method_accounts(p_environment_id);
+    when 'own_checkout' then
+      -- Of the payer who asks. p_id is the attempt that the payer names.
+      select pay_internal.checkout_body(t, p_at), pay_internal.payer_detail(t, p_id)
+      into body, detail from pay.checkouts t
+      where t.environment_id = p_environment_id and t.id = p_api_key_id;
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;

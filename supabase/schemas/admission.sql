@@ -3,6 +3,8 @@
 -- Each entry function takes its requests as a JSON list. Every request has
 --   n                    its place in the list: 1, 2, 3 …
 --   key_hash             lower-case hex SHA-256 of the presented key
+--   is_payer             true: of the presented token of a checkout (checkout_payers.sql). Absent:
+--                        of a key
 --   scope                the scope that the operation needs; null if any key will do
 --   version              the version of the sandbox's settings that the function knows; absent: it
 --                        knows none (sandbox_settings.sql)
@@ -95,7 +97,7 @@ end $$;
 -- Admits the requests of a list: finds the keys that they present, opens the environments of the
 -- valid ones for row-level security until the transaction ends, records that they are in use, and
 -- decides the outcome of each request as described above. Element n belongs to request n. Only this
--- function decides which key opens an environment.
+-- function decides which key opens an environment, and pay_internal.admit_payers which token.
 -- p_hold     "shared": tries to share the lock of each sandbox. If that fails, the sandbox stays
 --            closed and its requests do not wait, because they would block the connection.
 --            "alone": waits for the lock. "none": takes no lock
@@ -164,6 +166,7 @@ begin
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
     v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
+    v_found := pay_internal.admit_payers(p_requests, v_found, p_hold, p_is_read);
   end if;
   if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
   if p_is_read and v_has_keys then

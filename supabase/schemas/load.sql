@@ -7,7 +7,7 @@
 -- from, the public id of its environment, and its account. Of a dispute it is the provider's id, and
 -- of an instrument pay_internal.instrument_detail, of a checkout pay_internal.checkout_detail.
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
--- idempotency keys and own_api_key depend on the API key.
+-- idempotency keys, own_api_key and own_checkout depend on the caller.
 create or replace function pay_internal.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz, out body text,
   out detail text
@@ -40,6 +40,11 @@ begin
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'method_accounts' then
       body := pay_internal.method_accounts(p_environment_id);
+    when 'own_checkout' then
+      -- Of the payer who asks. p_id is the attempt that the payer names.
+      select pay_internal.checkout_body(t, p_at), pay_internal.payer_detail(t, p_id)
+      into body, detail from pay.checkouts t
+      where t.environment_id = p_environment_id and t.id = p_api_key_id;
     when 'api_keys' then
       select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;

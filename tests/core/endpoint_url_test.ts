@@ -101,6 +101,6 @@ const RETURN_URLS: [url: string, expected: string][] = [
 
 for (const [url, expected] of RETURN_URLS) {
   Deno.test(`withPaymentId() ${JSON.stringify(url)}`, () => {
-    assert.equal(withPaymentId(url, "pay_1"), expected);
+    assert.equal(withPaymentId(url, { id: "pay_1", checkout_id: null }), expected);
   });
 }

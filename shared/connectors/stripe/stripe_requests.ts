@@ -87,7 +87,7 @@ function authorization(
     confirm: "true",
     // The default, `automatic_async`, responds before the fee is known.
     capture_method: is_setup ? null : capture,
-    return_url: return_url && withPaymentId(return_url, operation.subject.id),
+    return_url: return_url && withPaymentId(return_url, operation.subject as Payment),
     // Without an address to come back to, nobody could finish a challenge: the bank's wish for
     // one is a decline then.
     error_on_requires_action: return_url === null && !off_session ? "true" : null,

@@ -46,8 +46,8 @@ type DistributiveOmit<Row, Name extends PropertyKey> = Row extends unknown ? Omi
 interface Attempt {
   /** The revision of the checkout on which it is based. */
   revision: number;
-  /** Makes the response of a sandbox in place of the usual one. */
-  respond(payment: Payment, is_paid: boolean): StoredResponse;
+  /** Makes the response of a sandbox in place of the usual one; null: the usual one. */
+  respond: ((payment: Payment, is_paid: boolean) => StoredResponse) | null;
 }
 
 /** Ids after that of a transaction for the entries of a leg (`pay_internal.ledger_entry_id`). */
@@ -304,7 +304,7 @@ export class ChangeBuilder<T extends Subject> {
     if (changed === "payment") this.#settleInstrument(subject as Payment);
     const checkout = changed === "payment" ? this.#checkoutRow(subject as Payment) : null;
     return {
-      response: this.#attempt && !this.context.livemode
+      response: this.#attempt?.respond && !this.context.livemode
         ? this.#attempt.respond(subject as Payment, checkout?.is_paid ?? false)
         : response,
       expects: this.#expects,

@@ -13,6 +13,7 @@ const DERIVATION_LABEL = "checkout_token";
 /** 192 bits: nobody can guess the token of a checkout. */
 const TOKEN_BYTES = 24;
 const TOKEN_PREFIX = "cht_";
+const TOKEN = /^cht_[0-9a-f]{48}$/;
 /** The reference behind the first members of a checkout, which no text of a merchant looks like. */
 const REFERENCE =
   /("object":"checkout","status":"[a-z]+","url":)"checkout_reference:(chk_[0-9a-z]{26}):([0-9a-f]+)"/g;
@@ -28,6 +29,11 @@ export interface CheckoutUrls {
 export function checkoutToken(id: string, salt: string, master_secret: string): string {
   const bytes = deriveBytes(masterSecretOf(salt, master_secret), [DERIVATION_LABEL, id, salt]);
   return TOKEN_PREFIX + bytes.subarray(0, TOKEN_BYTES).toString("hex");
+}
+
+/** Reports whether a text has the form of a token. */
+export function isCheckoutToken(text: string): boolean {
+  return TOKEN.test(text);
 }
 
 /** Returns the hash under which a token is stored, lower-case hex. */

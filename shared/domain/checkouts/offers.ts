@@ -36,7 +36,7 @@ export function offersOf(prices: readonly CheckoutPrice[]): Offer[] {
 }
 
 /** Returns the account that serves a method in a currency; null: none does. */
-function accountFor(
+export function accountFor(
   accounts: readonly MethodAccount[],
   method: CheckoutMethod,
   currency: string,

@@ -1,0 +1,370 @@
+/**
+ * The routes of the payer's page of a checkout (contract §2): the token in a header opens one checkout
+ * without an API key, and nothing else. The cases send the requests of the page, and of strangers.
+ */
+
+import assert from "node:assert/strict";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
+import { callAsPayer, challengePath } from "../support/service/payer_page.ts";
+import type { CallOptions, TestResponse, TestService } from "../support/service/service.ts";
+import {
+  advance,
+  advanceClock,
+  assertRefused,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
+
+const CHECKOUTS = "/api-v1-payments/v1/checkouts";
+const PAGE = "/api-v1-payments/checkout";
+const ORIGIN = "https://pay.example.com";
+const HOSTED = { checkout_url: `${ORIGIN}/shop` };
+const DAY_S = 24 * 3_600;
+const EUR = { amount: 1999, currency: "EUR" };
+const PERSON = { customer: { id: "u1", email: "ada@example.com", name: "Ada" } };
+const LINK = { max_payments: null };
+const USDC = { other_prices: [{ amount_minor: 21_000_000, currency: "USDC" }] };
+const IBAN = { iban: { iban: "DE89 3704 0044 0532 0130 00", holder_name: "Ada" } };
+const UNKNOWN = `cht_${"0".repeat(48)}`;
+
+type Body = Record<string, unknown>;
+const card = (name: string) => ({ card: { token: `pm_card_${name}` } });
+const [VISA, DECLINED, SECURE] = [
+  card("visa"),
+  card("chargeDeclined"),
+  card("authenticationRequired"),
+];
+
+/** Makes a checkout. Returns its id and the token in its URL. */
+async function open(service: TestService, body: Body = {}, options: CallOptions = {}) {
+  const made = await service.call("POST", CHECKOUTS, { ...options, body: { ...EUR, ...body } });
+  assert.equal(made.status, 201, made.text);
+  return { id: made.body.id as string, token: made.body.url.split("#")[1] as string };
+}
+
+/** Sends a request of the page: a read, or with a body an attempt. */
+function call(
+  service: TestService,
+  token: string | null,
+  { body, attempt, ...options }: CallOptions & { attempt?: string } = {},
+): Promise<TestResponse> {
+  return service.call(body === undefined ? "GET" : "POST", body ? `${PAGE}/payments` : PAGE, {
+    ...{ key: null, unchecked: true, ...options },
+    ...(body !== undefined && { body }),
+    headers: {
+      ...(token !== null && { "Checkout-Token": token }),
+      ...(attempt !== undefined && { "Checkout-Attempt": attempt }),
+      ...options.headers,
+    },
+  });
+}
+
+const pay = (service: TestService, token: string, body: Body, idempotency_key?: string) =>
+  call(service, token, { body, ...(idempotency_key !== undefined && { idempotency_key }) });
+
+/** Returns the statuses of a page and of its attempt, and the attempt's method. */
+function shown({ status, body }: TestResponse): unknown[] {
+  if (status !== 200) {
+    return [status, body.error.code, ...body.error.param ? [body.error.param] : []];
+  }
+  return [body.status, body.attempt?.status, body.attempt?.method];
+}
+
+serviceCase("GET /checkout", async (t, service) => {
+  const back = {
+    return_url: "https://shop.example/back?a=1",
+    cancel_url: "https://shop.example/c",
+  };
+  const text = { reference: "order-7", metadata: { secret_note: "x" }, description: "A book" };
+  const { id, token } = await open(service, { ...back, ...text, ...PERSON, locale: "de" });
+  await t.step("has all that a payer may know", async () => {
+    const { status, body, headers } = await call(service, token);
+    assert.equal(status, 200);
+    assert.equal(headers.get("Cache-Control"), "no-store");
+    const { expires_at, now, mandate, ...rest } = body;
+    assert.equal(Date.parse(expires_at) > Date.parse(now), true);
+    assert.match(mandate.collects_on, /^\d{4}-\d\d-\d\d$/);
+    assert.deepEqual(mandate, {
+      creditor_name: "one",
+      creditor_identifier: "DE98ZZZ09999999999",
+      collects_on: mandate.collects_on,
+    });
+    assert.deepEqual(rest, {
+      ...{ id, object: "checkout_page", status: "open" },
+      merchant: { name: "one", color: null, logo: null },
+      ...{ amount_minor: 1999, currency: "EUR", other_prices: [] },
+      methods: ["card", "sepa_debit", "sepa", "swift"],
+      ...{ description: "A book", locale: "de", save: null, ...back },
+      publishable_key: null,
+      ...{ is_link: false, livemode: false, attempt: null },
+    });
+  });
+  await t.step("has the clock of the sandbox, also right after it was set", async () => {
+    await advanceClock(service, 3_600);
+    const { body } = await call(service, token);
+    const ahead = Date.parse(body.now) - Date.now();
+    assert.ok(ahead > 3_500_000 && ahead < 3_700_000, body.now);
+  });
+  await t.step("shows an attempt, and never why it was declined", async () => {
+    await pay(service, token, DECLINED);
+    const { text, body } = await call(service, token);
+    assert.deepEqual(shown(await call(service, token)), ["open", "declined", "card"]);
+    assert.equal(
+      body.attempt.return_url,
+      `https://shop.example/back?a=1&payment_id=${body.attempt.payment_id}&checkout_id=${id}`,
+    );
+    assert.doesNotMatch(text, /failure|advice|code|metadata|order-7|secret_note|Ada|ada@|u1|key_/);
+  });
+  await t.step("no log line and no row has the token", async () => {
+    const [{ found }] = await service.sql<[{ found: number }]>`
+      select count(*)::integer as found from (
+        select t::text as row from pay.checkouts t union all
+        select t::text from pay.idempotency_keys t union all
+        select t::text from pay.requests t union all
+        select t::text from pay.events t) r
+      where strpos(row, ${token.slice(4)}) > 0`;
+    assert.equal(found, 0);
+    assert.doesNotMatch(JSON.stringify(service.logs), new RegExp(token.slice(4)));
+    assert.ok(service.logs.some(({ key_id }) => key_id === id));
+  });
+  await assertSilent(service.sql);
+}, { ...HOSTED, request_log: true });
+
+/** [what the payer does; the checkout; each attempt or act with what the page shows] */
+const WAYS: [name: string, body: Body, steps: [Body | string, unknown[]?][]][] = [
+  ["a decline, and another card", {}, [
+    [DECLINED, ["open", "declined", "card"]],
+    [VISA, ["completed", "completed", "card"]],
+    [VISA, [409, "invalid_state"]],
+  ]],
+  ["3-D Secure on its page", { return_url: "https://shop.example/" }, [
+    [SECURE, ["open", "requires_action", "card"]],
+    ["authenticate", ["completed", "completed", "card"]],
+  ]],
+  ["a transfer that comes", {}, [
+    [{ method: "sepa" }, ["open", "pending", "sepa"]],
+    ["advance", ["completed", "completed", "sepa"]],
+  ]],
+  ["a stablecoin", USDC, [
+    [{ currency: "USDC" }, ["open", "pending", "stablecoin"]],
+    ["advance", ["completed", "completed", "stablecoin"]],
+  ]],
+  ["a collection", {}, [[IBAN, ["completed", "processing", "sepa_debit"]]]],
+  ["a saved account, with an amount of 0", { ...PERSON, amount: 0, save: "off_session" }, [
+    [{ ...IBAN, save: true }, ["completed", "completed", "sepa_debit"]],
+  ]],
+  ["the end of its time", {}, [["clock", ["expired", undefined, undefined]], [VISA, [
+    409,
+    "invalid_state",
+  ]]]],
+  ["11 attempts that fail", {}, [
+    ...Array.from({ length: 10 }, (): [Body, unknown[]] => [
+      DECLINED,
+      ["open", "declined", "card"],
+    ]),
+    [VISA, [429, "rate_limited"]],
+  ]],
+  ["bodies that are refused", {}, [
+    [{ instrument: `ins_${"0".repeat(26)}` }, [400, "invalid_parameter", "instrument"]],
+    [{ ...SECURE, authenticate: "success" }, [400, "invalid_parameter", "authenticate"]],
+    [{ card: { number: "4111111111111112", exp_month: 1, exp_year: 2040, cvc: "123" } }, [
+      400,
+      "invalid_parameter",
+      "card.number",
+    ]],
+    [{ iban: "DE00" }, [400, "invalid_parameter", "iban"]],
+    [{ method: "swift", extra: "x".repeat(8_192) }, [413, "payload_too_large"]],
+    [{ save: true, ...VISA }, [400, "invalid_parameter", "save"]],
+  ]],
+];
+
+serviceCase("the ways of a payer", async (t, service) => {
+  for (const [name, body, steps] of WAYS) {
+    await t.step(name, async () => {
+      const { token } = await open(service, body);
+      let attempt: Body | null = null;
+      for (const [i, [step, expected]] of steps.entries()) {
+        if (step === "authenticate") {
+          await callAsPayer(service, challengePath(attempt as never), "success");
+        } else if (step === "advance") {
+          await advance(service, attempt!["payment_id"] as string, "completed");
+        } else if (step === "clock") await advanceClock(service, DAY_S);
+        const page = typeof step === "string"
+          ? await call(service, token)
+          : await pay(service, token, step);
+        assert.deepEqual(shown(page), expected, `step ${i + 1}: ${page.text}`);
+        if (page.status === 429) assert.ok(Number(page.headers.get("Retry-After")) > 3_500);
+        attempt = page.body.attempt;
+      }
+    });
+  }
+  await assertSilent(service.sql);
+}, HOSTED);
+
+serviceCase("a repeated attempt", async (t, service) => {
+  await t.step("makes no second payment, and shows the present state", async () => {
+    const { id, token } = await open(service, LINK);
+    const first = await pay(service, token, { method: "sepa" }, "tab");
+    await advance(service, first.body.attempt.payment_id, "completed");
+    const again = await pay(service, token, { method: "sepa" }, "tab");
+    assert.deepEqual(shown(again), ["open", "completed", "sepa"]);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+    assert.equal(again.body.attempt.payment_id, first.body.attempt.payment_id);
+    const { body: { data } } = await service.call("GET", `${PAYMENTS}?checkout_id=${id}`);
+    assert.equal(data.length, 1);
+    assertRefused(await pay(service, token, VISA, "tab"), 409, "idempotency_conflict");
+  });
+  await t.step("under the key of another checkout or of the merchant is another one", async () => {
+    const { token } = await open(service, LINK);
+    await service.pay({}, { idempotency_key: "tab" });
+    const other = await pay(service, token, { method: "sepa" }, "tab");
+    assert.deepEqual(shown(other), ["open", "pending", "sepa"]);
+  });
+  await t.step("in two tabs: one payment", async () => {
+    const { id, token } = await open(service);
+    const pages = await Promise.all(["a", "b", "c"].map((key) => pay(service, token, VISA, key)));
+    assert.deepEqual(pages.map(({ status }) => status).sort(), [200, 409, 409]);
+    const { body: { data } } = await service.call("GET", `${PAYMENTS}?checkout_id=${id}`);
+    assert.equal(data.length, 1);
+  });
+  await t.step("while the payment is under way is 409, and not stored", async () => {
+    const { token } = await open(service, USDC);
+    const { body: { attempt } } = await pay(service, token, { currency: "USDC" });
+    await advance(service, attempt.payment_id, "processing");
+    assertRefused(await pay(service, token, VISA, "again"), 409, "invalid_state");
+    await advance(service, attempt.payment_id, "pending");
+    assert.deepEqual(shown(await pay(service, token, VISA, "again")), [
+      ...["completed", "completed", "card"],
+    ]);
+  });
+  await t.step("a refusal is stored", async () => {
+    const { id, token } = await open(service);
+    await service.call("POST", `${CHECKOUTS}/${id}/cancel`);
+    const first = await pay(service, token, VISA, "late");
+    const again = await pay(service, token, VISA, "late");
+    assert.deepEqual([again.status, again.text], [409, first.text]);
+  });
+  await assertSilent(service.sql);
+}, HOSTED);
+
+serviceCase("a token opens its own checkout and nothing else", async (t, service) => {
+  const { token } = await open(service, LINK);
+  const { body: { attempt: own } } = await pay(service, token, { method: "sepa" });
+  const { token: other } = await open(service, LINK);
+  const { body: { attempt: foreign } } = await pay(service, other, VISA);
+  const unknown = await call(service, UNKNOWN);
+  assertRefused(unknown, 404, "not_found");
+  const strangers: [string, string | null][] = [
+    ["none", null],
+    ["one that is cut off", token.slice(0, -1)],
+    ["one in upper case", token.toUpperCase()],
+    ["an API key", service.key.text],
+    ["one with a further character", `${token}0`],
+  ];
+  for (const [name, sent] of strangers) {
+    await t.step(`${name} is unknown`, async () => {
+      for (const body of [undefined, VISA]) {
+        const { text, ...page } = await call(service, sent, { body });
+        const neutral = (text: string) => text.replace(/req_\w+/, "");
+        assert.deepEqual([page.status, neutral(text)], [404, neutral(unknown.text)]);
+      }
+    });
+  }
+  await t.step("it is no key", async () => {
+    assertRefused(await service.call("GET", PAYMENTS, { key: token }), 401, "unauthorized");
+  });
+  await t.step("a payer of a link sees the attempt that is theirs", async () => {
+    assert.equal((await call(service, token)).body.attempt, null);
+    const { body } = await call(service, token, { attempt: own.payment_id });
+    assert.equal(body.attempt.payment_id, own.payment_id);
+    assert.match(body.attempt.next_action.epc_qr, /^BCD\n/);
+    for (const attempt of [foreign.payment_id, `pay_${"0".repeat(26)}`, "pay_'", ""]) {
+      assert.equal((await call(service, token, { attempt })).body.attempt, null);
+    }
+  });
+  await t.step("a live one takes no card number", async () => {
+    await service.sql`
+      insert into pay.checkouts (environment_id, id, salt, token_hash, max_payments, expires_at,
+        created_at, updated_at, body)
+      select ${service.live.environment_id}, id, salt, sha256(convert_to(${UNKNOWN}, 'UTF8')), 1,
+        expires_at, created_at, updated_at, replace(body, '"livemode":false', '"livemode":true')
+      from pay.checkouts limit 1`;
+    const { body: page } = await call(service, UNKNOWN);
+    assert.deepEqual([page.livemode, page.status, page.mandate.collects_on], [true, "open", null]);
+    const number = { number: "4242424242424242", exp_month: 1, exp_year: 2040, cvc: "123" };
+    const refused = await pay(service, UNKNOWN, { card: number });
+    assertRefused(refused, 400, "invalid_parameter", "card.number");
+    await service
+      .sql`delete from pay.checkouts where environment_id = ${service.live.environment_id}`;
+  });
+  await t.step("none after a reset", async () => {
+    assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
+    for (const body of [undefined, VISA]) {
+      assertRefused(await call(service, token, { body }), 404, "not_found");
+    }
+  });
+  await assertSilent(service.sql);
+}, HOSTED);
+
+serviceCase("a page of another origin is refused", async (t, service) => {
+  const { token } = await open(service);
+  const send = (Origin: string) => call(service, token, { headers: { Origin } });
+  await t.step("that of CHECKOUT_URL may call, and send the headers", async () => {
+    const { status, headers } = await send(ORIGIN);
+    assert.deepEqual([status, headers.get("Access-Control-Allow-Origin")], [200, ORIGIN]);
+    const asked = await service.call("OPTIONS", `${PAGE}/payments`, {
+      ...{ key: null, unchecked: true },
+      headers: { Origin: ORIGIN, "Access-Control-Request-Method": "POST" },
+    });
+    assert.equal(asked.status, 204);
+    assert.match(asked.headers.get("Access-Control-Allow-Headers")!, /Checkout-Token/);
+  });
+  for (const origin of ["https://console.example.com", "https://evil.example", "null"]) {
+    await t.step(origin, async () => {
+      assertRefused(await send(origin), 403, "origin_not_allowed");
+    });
+  }
+  await t.step("so is the step of 3-D Secure", async () => {
+    for (
+      const [Origin, expected] of [[ORIGIN, 404], ["https://console.example.com", 403]] as const
+    ) {
+      const path = `${SANDBOX}/challenges/${"0".repeat(48)}`;
+      const { status } = await service.call("GET", path, {
+        ...{ key: null, unchecked: true, headers: { Origin } },
+      });
+      assert.equal(status, expected);
+    }
+  });
+}, HOSTED);
+
+serviceCase("a network sends 100 attempts in 10 seconds", async (_, service) => {
+  await service.setClock(Date.now());
+  for (let n = 1; n <= 101; n++) {
+    const { status } = await call(service, "cht_", { body: {} });
+    assert.equal(status, n <= 100 ? 404 : 429, `request ${n}`);
+  }
+}, { ...HOSTED, rate_limit: 100 });
+
+serviceCase("attempts in a seeded sandbox", async (t, service) => {
+  const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: { seed: "page" } });
+  const key = made.body.test_key as string;
+  /** The same requests of a merchant and of a payer. Returns the events without the times. */
+  const run = async () => {
+    const { token } = await open(service, {}, { key });
+    const before = await call(service, token);
+    assert.equal(before.body.attempt, null);
+    await pay(service, token, { method: "sepa" });
+    await pay(service, token, SECURE);
+    const { text } = await service.call("GET", "/api-v1-payments/v1/events", { key });
+    return { token, text };
+  };
+  const first = await run();
+  await t.step("a reset ends its token until the same requests make it again", async () => {
+    await service.call("POST", `${SANDBOX}/reset`, { key });
+    assertRefused(await call(service, first.token), 404, "not_found");
+  });
+  await t.step("the same run has the same token, payments and events", async () => {
+    assert.deepEqual(await run(), first);
+  });
+}, HOSTED);
