@@ -42,11 +42,18 @@ export function createBackOffice({ book, client, adminToken }) {
     response.json({ status, amount, payment_status });
   });
 
+  /** Releases an authorized payment. Before that it ends the checkout, so that nobody pays. */
   office.post("/orders/:id/cancel", async (request, response) => {
-    const { payment_id } = book.find(request.params.id);
-    const options = { idempotencyKey: `cancel-${payment_id}` };
-    const payment = await client.payments.cancel(payment_id, options);
-    response.json({ status: payment.status });
+    const order = book.find(request.params.id);
+    const is_paid = order.status === "authorized";
+    const id = is_paid ? order.payment_id : order.checkout_id;
+    const { payments, checkouts } = client;
+    const cancelled = await (is_paid ? payments : checkouts).cancel(id, {
+      idempotencyKey: `cancel-${id}`,
+    });
+    // A checkout without a payment has no event.
+    order.status = cancelled.status;
+    response.json({ status: cancelled.status });
   });
 
   office.use((error, _request, response, next) => {

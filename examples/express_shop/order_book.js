@@ -11,9 +11,9 @@
  * @property {number} amount
  * @property {string} currency
  * @property {boolean} ships_later the card is charged when the order ships
- * @property {number} attempt the number of the payment: a decline can be followed by one more
- * @property {string | null} payment_id null until the shop knows the payment of this attempt
- * @property {string | null} bank_url the page of 3-D Secure, while the payment waits for the payer
+ * @property {string} checkout_id the payer can try again in it after a decline
+ * @property {string} checkout_url the page on which the payer pays
+ * @property {string | null} payment_id the newest payment of the checkout
  * @property {"open" | "waiting" | "processing" | "authorized" | "paid" | "declined" | "failed"
  *   | "cancelled" | "disputed"} status
  * @property {number} fulfilled parcels that the shop has packed: one, however often a webhook comes
@@ -40,8 +40,8 @@ const STATUS_AFTER = {
   "payment.chargeback": "disputed",
 };
 
-/** Nothing was charged and nothing will be, so the payer can pay again. */
-export const PAYABLE_AGAIN = ["declined", "failed"];
+/** The payment has paid nothing, so any other one of the checkout can take its place. */
+const PAID_NOTHING = ["open", "waiting", "declined", "failed", "cancelled"];
 
 /** The order book. It applies each event once, and never an older event after a newer one. */
 export class OrderBook {
@@ -50,11 +50,8 @@ export class OrderBook {
   #handled = new Set();
   #sequences = new Map();
 
-  /**
-   * Opens an order of a product.
-   * @returns {Order}
-   */
-  open(id, { name, amount, currency, ships_later }) {
+  /** Opens an order of a product, which its checkout sells. */
+  open(id, { name, amount, currency, ships_later }, checkout) {
     /** @type {Order} */
     const order = {
       id,
@@ -62,9 +59,9 @@ export class OrderBook {
       amount,
       currency,
       ships_later,
-      attempt: 1,
+      checkout_id: checkout.id,
+      checkout_url: checkout.url,
       payment_id: null,
-      bank_url: null,
       status: "open",
       fulfilled: 0,
       refunded: 0,
@@ -72,7 +69,6 @@ export class OrderBook {
       failure_code: null,
     };
     this.#orders.set(id, order);
-    return order;
   }
 
   /** Finds an order. Throws an UnknownOrder if there is none. */
@@ -80,16 +76,6 @@ export class OrderBook {
     const order = this.#orders.get(id);
     if (!order) throw new UnknownOrder(id);
     return order;
-  }
-
-  /** Begins the next attempt to pay an order, if the last one has charged nothing. */
-  payAgain(order) {
-    if (!PAYABLE_AGAIN.includes(order.status)) return;
-    order.attempt++;
-    order.status = "open";
-    order.payment_id = null;
-    order.failure_code = null;
-    this.#sequences.delete(order.id);
   }
 
   /** Applies an event. It ignores an event that it knows, and one of no order of this shop. */
@@ -102,21 +88,23 @@ export class OrderBook {
     if (object.object === "payment") this.#applyPayment(order, event, object);
   }
 
-  /** The reference of a payment is the id of its order. Refunds and disputes name the payment. */
-  #orderOf({ object, reference, payment_id }) {
-    if (object === "payment") return this.#orders.get(reference);
-    return [...this.#orders.values()].find((order) => order.payment_id === payment_id);
+  /** A payment names its checkout. Refunds and disputes name the payment. */
+  #orderOf({ object, checkout_id, payment_id }) {
+    const is_payment = object === "payment";
+    return [...this.#orders.values()].find((order) =>
+      is_payment ? order.checkout_id === checkout_id : order.payment_id === payment_id
+    );
   }
 
   #applyPayment(order, { type, sequence }, payment) {
-    // A webhook of an earlier attempt can come late.
-    if (payment.metadata.attempt !== String(order.attempt)) return;
+    // A webhook of an earlier attempt can come late. Ids sort by time.
+    const is_earlier = order.payment_id !== null && payment.id < order.payment_id;
+    if (is_earlier && !PAID_NOTHING.includes(order.status)) return;
     order.payment_id = payment.id;
     // Webhooks can arrive in another order than their events happened.
-    if (sequence < (this.#sequences.get(order.id) ?? 0)) return;
-    this.#sequences.set(order.id, sequence);
+    if (sequence < (this.#sequences.get(payment.id) ?? 0)) return;
+    this.#sequences.set(payment.id, sequence);
     order.status = STATUS_AFTER[type] ?? order.status;
-    order.bank_url = payment.next_action?.type === "authenticate" ? payment.next_action.url : null;
     order.failure_code = payment.failure_code;
     order.refunded = payment.amount_refunded;
     if (type === "payment.completed" && order.fulfilled === 0) order.fulfilled++;

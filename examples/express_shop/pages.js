@@ -1,39 +1,28 @@
 /** The pages of the shop, as HTML. */
 
-import { PAYABLE_AGAIN } from "./order_book.js";
-
-/**
- * Tokens of test cards. With a live key, the provider's form takes the card in the browser and
- * gives the page a token.
- */
-const TEST_CARDS = {
-  pm_card_visa: "Visa: accepted",
-  pm_card_authenticationRequired: "Visa with 3-D Secure",
-  pm_card_chargeDeclined: "Visa: declined",
-  pm_card_chargeDeclinedInsufficientFunds: "Visa: no funds",
-};
-
 const STYLE = `:root { color-scheme: light dark; background: canvas; color: canvastext }
 html { font: 1.1rem/1.5 system-ui, sans-serif }
 body { max-width: 34rem; margin: 3rem auto; padding: 0 1rem }
-label, select, button { display: block; font: inherit; margin: .5rem 0 }
-select { width: 100% } button { padding: .4rem 1.2rem } a { padding: .2rem 0 }`;
+button { display: block; font: inherit; margin: .5rem 0; padding: .4rem 1.2rem }
+a { padding: .2rem 0 }`;
 
-/** The texts of an order whose payment has begun. */
+/** The texts of the states of an order. */
 const TEXTS = {
-  open: "We wait for the confirmation of your payment.",
+  open: "We wait for your payment.",
   waiting: "Your bank asks you to approve the payment.",
   processing: "Your bank has not responded yet. We will send you a mail.",
   authorized: "Thank you. We charge your card when the order ships.",
   paid: "Thank you. Your order is paid.",
-  declined: "Your card was declined, and nothing was charged.",
-  failed: "The payment failed, and nothing was charged.",
-  cancelled: "The order is cancelled.",
+  declined: "Your payment was declined, and nothing was charged.",
+  failed: "The payment failed. You can order again.",
+  cancelled: "The payment is cancelled, and nothing was charged.",
   disputed: "Your bank has asked for the money back.",
 };
 
 /** The statuses that change soon. Their page loads itself again. */
 const CHANGES_SOON = ["open", "waiting", "processing"];
+/** The statuses in which the payer can pay, by another method too. */
+const PAYABLE = ["open", "waiting", "declined"];
 
 /** The products, each with a button that opens an order. */
 export function productsPage(products) {
@@ -47,15 +36,13 @@ export function productsPage(products) {
   return page("Shop", forms.join("\n"));
 }
 
-/** The order: the form for the card first, and then the state of its payment. */
+/** The state of the order, with the way to its checkout until it is paid. */
 export function orderPage(order) {
   const title = `${order.product}, ${price(order)}`;
-  if (order.payment_id === null) return page(title, cardForm(order.id));
   const parts = [`<p role="status">${TEXTS[order.status]}</p>`];
-  if (order.bank_url !== null) {
-    parts.push(`<p><a href="${escape(order.bank_url)}">Go to your bank</a></p>`);
+  if (PAYABLE.includes(order.status)) {
+    parts.push(`<p><a href="${escape(order.checkout_url)}">Pay</a></p>`);
   }
-  if (PAYABLE_AGAIN.includes(order.status)) parts.push(cardForm(order.id));
   if (CHANGES_SOON.includes(order.status)) {
     parts.push("<script>setTimeout(() => location.reload(), 1000)</script>");
   }
@@ -69,17 +56,6 @@ export function orderPage(order) {
 /** A page with one sentence. */
 export function messagePage(text) {
   return page("Shop", `<p>${escape(text)}</p><p><a href="/">Back to the shop</a></p>`);
-}
-
-function cardForm(id) {
-  const options = Object.entries(TEST_CARDS).map(([token, text]) =>
-    `<option value="${token}">${escape(text)}</option>`
-  );
-  return `<form method="post" action="/orders/${encodeURIComponent(id)}/pay">
-<label for="token">Card</label>
-<select id="token" name="token">${options.join("")}</select>
-<button>Pay</button>
-</form>`;
 }
 
 function page(title, content) {

@@ -1,6 +1,6 @@
 /**
- * A shop with a checkout page. The API key alone decides whether its payments are real. The shop
- * never sees a card number: the browser sends a token of the card.
+ * A shop that sells through checkouts: the payer pays on the page of the payments service, which
+ * sends them back. The shop never sees a card number.
  */
 
 import express from "express";
@@ -23,11 +23,8 @@ import { PRODUCTS } from "./products.js";
  * @param {string} settings.webhookSecret secret of the webhook endpoint, `whsec_…`
  * @param {string} settings.publicUrl address of the shop for browsers
  * @param {string} settings.adminToken the token that opens the back office
- * @param {() => string} [settings.newId] makes the ids of orders, which must not be guessable
  */
-export function createShop(
-  { client, webhookSecret, publicUrl, adminToken, newId = () => crypto.randomUUID() },
-) {
+export function createShop({ client, webhookSecret, publicUrl, adminToken }) {
   const book = new OrderBook();
   const app = express();
 
@@ -43,42 +40,31 @@ export function createShop(
 
   app.get("/", (_request, response) => response.send(productsPage(PRODUCTS)));
 
-  app.post("/orders", (request, response) => {
+  app.post("/orders", async (request, response) => {
     const product = PRODUCTS.get(request.body?.product);
     if (!product) return response.status(400).send(messagePage("We do not sell this"));
-    const { id } = book.open(newId(), product);
-    response.redirect(303, `/orders/${id}`);
-  });
-
-  // The bank sends the payer back to this page. Anybody can open the address, so the visit proves
-  // nothing: the page shows the status that webhooks have set.
-  app.get("/orders/:id", (request, response) => {
-    response.set("Cache-Control", "no-store").send(orderPage(book.find(request.params.id)));
-  });
-
-  app.post("/orders/:id/pay", async (request, response) => {
-    const order = book.find(request.params.id);
-    book.payAgain(order);
-    const { id, amount, currency, ships_later, attempt } = order;
-    const page = `/orders/${id}`;
-    if (order.payment_id !== null) return response.redirect(303, page);
-    const payment = await client.payments.create({
+    // Nobody can guess the id, so only the payer knows the page of the order.
+    const id = crypto.randomUUID();
+    const { name, amount, currency, ships_later } = product;
+    const checkout = await client.checkouts.create({
       amount,
       currency,
-      card: { token: request.body?.token ?? "" },
+      description: name,
       reference: id,
-      metadata: { attempt: String(attempt) },
-      return_url: publicUrl + page,
-      capture: ships_later ? "manual" : "automatic",
-    }, {
-      // A second click, and a retry after a lost response, make no second payment.
-      idempotencyKey: `order-${id}-${attempt}`,
-    }).catch(declinedPayment);
-    // A webhook can tell the decline before this response, and the payer can have begun to pay
-    // again.
-    if (order.attempt === attempt) order.payment_id = payment.id;
-    const { next_action } = payment;
-    response.redirect(303, next_action?.type === "authenticate" ? next_action.url : page);
+      return_url: `${publicUrl}/orders/${id}`,
+      cancel_url: publicUrl,
+      // Only cards can be authorized first and charged later.
+      ...(ships_later && { methods: ["card"], capture: "manual" }),
+      // A retry after a lost response makes no second checkout.
+    }, { idempotencyKey: `order-${id}` });
+    book.open(id, product, checkout);
+    response.redirect(303, checkout.url);
+  });
+
+  // The checkout sends the payer back to this page. Anybody can open the address, so the visit
+  // proves nothing: the page shows the status that webhooks have set.
+  app.get("/orders/:id", (request, response) => {
+    response.set("Cache-Control", "no-store").send(orderPage(book.find(request.params.id)));
   });
 
   // Express finds the handler of errors by its four parameters.
@@ -99,10 +85,4 @@ export function createShop(
     response.status(502).send(messagePage(text));
   });
   return app;
-}
-
-/** Returns the payment of a decline, which is stored too. Other errors stay errors. */
-function declinedPayment(error) {
-  if (error instanceof ApiError && error.status === 402 && error.payment) return error.payment;
-  throw error;
 }

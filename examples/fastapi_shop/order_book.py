@@ -21,8 +21,8 @@ STATUS_AFTER = {
     "payment.chargeback": "disputed",
 }
 
-# Nothing was charged and nothing will be, so the payer can pay again.
-PAYABLE_AGAIN = ["declined", "failed"]
+# The payment has paid nothing, so any other one of the checkout can take its place.
+PAID_NOTHING = ["open", "waiting", "declined", "failed", "cancelled"]
 
 
 class UnknownOrder(Exception):
@@ -38,12 +38,12 @@ class Order:
     amount: int
     currency: str
     ships_later: bool
-    # The number of the payment: the payer can begin one more after a decline.
-    attempt: int = 1
-    # None until the shop knows the payment of this attempt.
+    # The payer can try again in it after a decline.
+    checkout_id: str
+    # The page on which the payer pays.
+    checkout_url: str
+    # The newest payment of the checkout.
     payment_id: str | None = None
-    # The page of 3-D Secure, while the payment waits for the payer.
-    bank_url: str | None = None
     status: str = "open"
     # Parcels that the shop has packed: one, however often a webhook comes.
     fulfilled: int = 0
@@ -60,26 +60,17 @@ class OrderBook:
         self._handled = set()
         self._sequences = {}
 
-    def open(self, order_id, product):
-        """Opens an order of a product."""
-        self._orders[order_id] = Order(id=order_id, **product)
-        return self._orders[order_id]
+    def open(self, order_id, product, checkout):
+        """Opens an order of a product, which its checkout sells."""
+        self._orders[order_id] = Order(
+            id=order_id, **product, checkout_id=checkout["id"], checkout_url=checkout["url"]
+        )
 
     def find(self, order_id):
         """Finds an order. Raises UnknownOrder if there is none."""
         if order_id not in self._orders:
             raise UnknownOrder(order_id)
         return self._orders[order_id]
-
-    def pay_again(self, order):
-        """Begins the next attempt to pay an order, if the last one has charged nothing."""
-        if order.status not in PAYABLE_AGAIN:
-            return
-        order.attempt += 1
-        order.status = "open"
-        order.payment_id = None
-        order.failure_code = None
-        self._sequences.pop(order.id, None)
 
     def apply(self, event):
         """Applies an event. It ignores an event that it knows, and one of no order of this shop."""
@@ -94,31 +85,23 @@ class OrderBook:
             self._apply_payment(order, event, thing)
 
     def _order_of(self, thing):
-        """A payment carries the id of its order. Refunds and disputes name the payment."""
-        if thing["object"] == "payment":
-            return self._orders.get(thing["reference"])
-        payment_id = thing.get("payment_id")
+        """A payment names its checkout. Refunds and disputes name the payment."""
+        name = "checkout_id" if thing["object"] == "payment" else "payment_id"
         orders = self._orders.values()
-        return next((order for order in orders if order.payment_id == payment_id), None)
+        return next((order for order in orders if getattr(order, name) == thing.get(name)), None)
 
     def _apply_payment(self, order, event, payment):
-        # A webhook of an earlier attempt can come late.
-        if payment["metadata"].get("attempt") != str(order.attempt):
+        # A webhook of an earlier attempt can come late. Ids sort by time.
+        is_earlier = payment["id"] < (order.payment_id or "")
+        if is_earlier and order.status not in PAID_NOTHING:
             return
         order.payment_id = payment["id"]
         # Webhooks can arrive in another order than their events happened.
-        if event["sequence"] < self._sequences.get(order.id, 0):
+        if event["sequence"] < self._sequences.get(payment["id"], 0):
             return
-        self._sequences[order.id] = event["sequence"]
+        self._sequences[payment["id"]] = event["sequence"]
         order.status = STATUS_AFTER.get(event["type"], order.status)
-        order.bank_url = bank_url(payment)
         order.failure_code = payment["failure_code"]
         order.refunded = payment["amount_refunded"]
         if event["type"] == "payment.completed" and order.fulfilled == 0:
             order.fulfilled = 1
-
-
-def bank_url(payment):
-    """The page of 3-D Secure to which the payer goes, or None."""
-    action = payment["next_action"]
-    return action["url"] if action and action["type"] == "authenticate" else None

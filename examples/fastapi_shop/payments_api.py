@@ -40,13 +40,12 @@ class PaymentsApi:
 
 
 class PaymentsError(Exception):
-    """The API refused the request. `payment` is the stored payment of a decline."""
+    """The API refused the request."""
 
     def __init__(self, status, error):
         super().__init__(error["message"])
         self.status = status
         self.error = error
-        self.payment = error.get("payment")
 
 
 class ServiceUnavailable(Exception):

@@ -1,7 +1,8 @@
 /** Checkouts in the console: a link from its form to its cancel, and the form of one for an order. */
 
 import assert from "node:assert/strict";
-import { consoleCase } from "../support/console/console_case.ts";
+import { consoleCase, PHONE } from "../support/console/console_case.ts";
+import { readQrCode } from "../support/console/qr_reader.ts";
 
 consoleCase("a link is created, paid as its payers do, and cancelled", async (step, place) => {
   const { enter, send } = place;
@@ -14,18 +15,20 @@ consoleCase("a link is created, paid as its payers do, and cancelled", async (st
     await on.said(said).waitFor();
   };
 
-  await step("the form makes a link", async () => {
+  await step("the form makes a link, whose QR code a phone reads", async () => {
     await link("Create the first checkout").click();
     await on.choose("Many payers: a link");
     await on.fill({ Amount: "15", Description: "Print", "Other prices": "17.00 USD\n18 usdc" });
     await submit({ Expires: "never" }, "Create checkout", "Link created.", "Link, 0 paid");
-    const { other_prices, expires_at } = await now();
+    const { url, other_prices, expires_at } = await now();
     assert.deepEqual(other_prices, [
       { amount_minor: 1_700, currency: "USD" },
       { amount_minor: 18_000_000, currency: "USDC" },
     ]);
     assert.equal(expires_at, null);
-    await see(/so there is no page for the payer/);
+    await page.setViewportSize(PHONE);
+    assert.equal(await readQrCode(page), url);
+    await on.button("Copy the link").waitFor();
   });
   await step("three payers pay it, and one is declined", async () => {
     await pay({ "Test card": "pm_card_chargeDeclined" }, "Payment declined.");

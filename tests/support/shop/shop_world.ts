@@ -7,12 +7,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import {
-  type Exchange,
-  type Fetch,
-  type Payment,
-  PaymentsClient,
-} from "../../../packages/client/mod.ts";
+import { type Exchange, type Payment, PaymentsClient } from "../../../packages/client/mod.ts";
 import { openLocalServer } from "../../../apps/server/local/local_server.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
@@ -42,7 +37,7 @@ const ADMIN_TOKEN = "token of the back office";
 /** A page of the shop, as the browser sees it. */
 export interface ShopPage {
   status: number;
-  /** Where the browser goes next: a path of the shop, "the bank", or null. */
+  /** Where the browser goes next: "the checkout", or null. */
   leads_to: string | null;
   html: string;
 }
@@ -56,18 +51,16 @@ export interface OfficeResponse {
 
 /** The people and programs that the shop does not control. */
 interface Others {
-  /** The payer completes 3-D Secure. Resolves to the shop's page that opens then. */
-  authenticate(payment: Payment, result: "success" | "failure"): Promise<string>;
+  /** The payer completes 3-D Secure. */
+  authenticate(payment: Payment, result: "success" | "failure"): Promise<void>;
   dispute(payment: Payment): Promise<void>;
   winDispute(payment: Payment): Promise<void>;
   /** The payer's bank decides a pending refund. */
   settleRefund(refund_id: string, result: "completed" | "failed"): Promise<void>;
-  /** Makes the refunds of the next payment pending at first. Returns the token of its card. */
-  slowRefundToken(): string;
+  /** Makes the next refund pending at first. Returns the token of a card for its payment. */
+  slowRefundToken(): Promise<string>;
   /** Makes the result of the next payment late. Returns the token of its card. */
   lateToken(): Promise<string>;
-  /** The `fetch` of the shop's client, if it is not the global one. */
-  fetch?: Fetch;
 }
 
 /** A mode, with its shop. */
@@ -105,18 +98,11 @@ export async function startShopWorld(double: StripeDouble | null) {
   const client = new PaymentsClient(given);
   const endpoint = await client.webhookEndpoints.create({ url: `${SHOP_URL}/webhooks` });
   const others = double ? atStripe(double) : inTheSandbox(client, server.base_url);
-  let orders = 0;
   handle = createShop({
-    client: new PaymentsClient({
-      ...given,
-      onExchange: (one) => exchanges.push(one),
-      ...(others.fetch && { fetch: others.fetch }),
-    }),
+    client: new PaymentsClient({ ...given, onExchange: (one) => exchanges.push(one) }),
     webhookSecret: endpoint.secret,
     publicUrl: SHOP_URL,
     adminToken: ADMIN_TOKEN,
-    // Both modes have orders of the same ids.
-    newId: () => `order-${++orders}`,
   });
 
   const http = Deno.createHttpClient({ caCerts: [TEST_AUTHORITY] });
@@ -129,10 +115,10 @@ export async function startShopWorld(double: StripeDouble | null) {
       ...(form && { method: "POST", body: new URLSearchParams(form) }),
     });
     const location = response.headers.get("Location");
-    const leads_to = location === null || location.startsWith("/") ? location : "the bank";
     const text = await response.text();
-    // The text of a redirect repeats the address, and modes have different banks.
-    return { status: response.status, leads_to, html: location === null ? text : "" };
+    if (location === null) return { status: response.status, leads_to: null, html: text };
+    assert.ok(location.startsWith(`${CHECKOUT_URL}/#cht_`), location);
+    return { status: response.status, leads_to: "the checkout", html: "" };
   };
   const office = async (
     method: string,
@@ -152,6 +138,20 @@ export async function startShopWorld(double: StripeDouble | null) {
     return { status: response.status, body: await response.json() };
   };
   const order = async (id: string): Promise<Order> => (await office("GET", `/orders/${id}`)).body;
+  /** Pays an order as the page of its checkout does, with the token of a card. */
+  const pay = async (id: string, token: string) => {
+    const { checkout_url } = await order(id);
+    const response = await fetch(`${server.base_url}/api-v1-payments/checkout/payments`, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        "Checkout-Token": new URL(checkout_url).hash.slice(1),
+      },
+      body: JSON.stringify({ card: { token } }),
+    });
+    const { status, attempt } = await response.json();
+    return { status: response.status, body: { status, attempt: attempt?.status } };
+  };
 
   return {
     client,
@@ -159,6 +159,9 @@ export async function startShopWorld(double: StripeDouble | null) {
     browse,
     office,
     order,
+    pay,
+    /** Returns the id of the newest order. */
+    newest: async () => (await client.checkouts.list({ limit: 1 })).data[0]!.reference!,
     /** Waits until the order book shows this status, and returns the payment. */
     async reaches(id: string, status: Order["status"], more: Partial<Order> = {}) {
       let now: Order | null = null;
@@ -192,8 +195,9 @@ async function addAccount(
   base_url: string,
 ): Promise<void> {
   const id = idGenerator(Date.now())("pac_");
+  const settings = { base_url: double.base_url, publishable_key: "pk_live_shop" };
   await service.sql`select pay.add_provider_account(${id}, ${service.live.environment_id},
-    'stripe', ${["card"]}, ${JSON.stringify({ base_url: double.base_url })}, 'PROVIDER_STRIPE',
+    'stripe', ${["card"]}, ${JSON.stringify(settings)}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
   await double.notify({
     url: `${base_url}/api-v1-payments/providers/${id}/notifications`,
@@ -202,28 +206,22 @@ async function addAccount(
 }
 
 function inTheSandbox({ sandbox }: PaymentsClient, base_url: string): Others {
-  let next: { settlement?: "manual" } = {};
   return {
-    // A shop does not send `settlement`, which only a sandbox has.
-    fetch(url, init) {
-      if (!url.endsWith("/v1/payments")) return fetch(url, init);
-      const body = JSON.stringify({ ...JSON.parse(String(init.body)), ...next });
-      next = {};
-      return fetch(url, { ...init, body });
-    },
     async authenticate(payment, result) {
       const page = await fetch(base_url + challengePath(payment), {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ result }),
       });
-      return pathOf((await page.json()).return_url, payment);
+      assert.ok((await page.json()).return_url);
     },
     dispute: async ({ id }) => void await sandbox.advance(id, { to: "chargeback" }),
     winDispute: async ({ id }) => void await sandbox.advance(id, { to: "completed" }),
     settleRefund: async (id, to) => void await sandbox.advanceRefund(id, { to }),
-    slowRefundToken() {
-      next = { settlement: "manual" };
+    async slowRefundToken() {
+      await sandbox.createFault({
+        ...{ on: "provider", fault: "timeout", where: { operation: "refund" } },
+      });
       return "pm_card_visa";
     },
     lateToken: () => Promise.resolve("pm_card_late"),
@@ -244,7 +242,8 @@ function atStripe(double: StripeDouble): Others {
       assert.equal(next_action?.type, "authenticate");
       const page = await fetch(`${next_action.url}?result=${result}`, { redirect: "manual" });
       await page.body?.cancel();
-      return pathOf(page.headers.get("Location")!, payment);
+      // Stripe leads back to the page of checkouts, which then leads to the shop.
+      assert.ok(page.headers.get("Location")!.startsWith(CHECKOUT_URL));
     },
     dispute: async (payment) =>
       void await double.act("disputes", {
@@ -260,7 +259,7 @@ function atStripe(double: StripeDouble): Others {
       const status = result === "completed" ? "succeeded" : "failed";
       await double.act("settle_refund", { refund, status });
     },
-    slowRefundToken: () => "pm_card_pendingRefund",
+    slowRefundToken: () => Promise.resolve("pm_card_pendingRefund"),
     async lateToken() {
       // Only the repeat of the call brings the result.
       await double.notify({ lose: 1_000 });
@@ -273,11 +272,4 @@ function atStripe(double: StripeDouble): Others {
       return "pm_card_visa";
     },
   };
-}
-
-/** The path to which a page sends the browser back. Each mode adds the payment. */
-function pathOf(address: string, { id }: Payment): string {
-  const { origin, pathname, searchParams } = new URL(address);
-  assert.deepEqual([origin, searchParams.getAll("payment_id")], [SHOP_URL, [id]]);
-  return pathname;
 }
