@@ -12,8 +12,8 @@ export type View =
 
 type Attempt = NonNullable<CheckoutPage["attempt"]>;
 
-/** The statuses of a payment that was successful, whatever has become of it. */
-const SUCCESSES = ["authorized", "completed", "partially_refunded", "refunded", "chargeback"];
+/** With any other result a payment was successful, so that nobody is asked to pay twice. */
+const UNPAID = ["declined", "failed", "cancelled"];
 
 /** @param is_another the payer wants to pay in another way than by the attempt under way */
 export function viewOf(page: CheckoutPage, is_another = false): View {
@@ -44,8 +44,10 @@ function waitOf({ status, next_action }: Attempt): "action" | "transfer" | "proc
   return next_action === null ? "processing" : "transfer";
 }
 
-function isSuccess({ status, method }: Attempt): boolean {
-  return SUCCESSES.includes(status) || status === "processing" && method === "sepa_debit";
+function isSuccess(attempt: Attempt): boolean {
+  const { status, method } = attempt;
+  return status === "processing" && method === "sepa_debit" ||
+    !UNPAID.includes(status) && waitOf(attempt) === null;
 }
 
 /** The prices among which a payer can choose. */

@@ -6,6 +6,7 @@
 import { type CheckoutMethod, methodsFor } from "../../core/checkout_methods.ts";
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
+import { STATUSES, type WaitsFor } from "../payment_statuses.ts";
 import type { MethodKind } from "../../schema/payment.ts";
 import type { Checkout, PayCheckoutBody } from "../../schema/checkout.ts";
 import type { CreatePaymentBody, PaymentStatus } from "../../schema/payment.ts";
@@ -55,7 +56,7 @@ export function checkAttempt(stored: StoredCheckout, at_ms: number): void {
 export function checkOpen(stored: StoredCheckout, action: string): void {
   const { status } = stored.checkout;
   if (status !== "open") throw refusal(action, `it is ${status}`, status);
-  if (!isLink(stored) && stored.attempt_status === "processing") throw underWay(action);
+  if (!isLink(stored) && waitsFor(stored) === "result") throw underWay(action);
 }
 
 /** Makes the 409 while an attempt is under way, which is not stored under a key. */
@@ -72,10 +73,14 @@ function refusal(action: string, why: string, current_status: string): ApiError 
 
 /** Returns the last attempt if it must be cancelled before a new one. Payers of a link do not meet. */
 export function abandonedAttempt(stored: StoredCheckout): string | null {
-  const { attempt_id, attempt_status: status } = stored;
-  return !isLink(stored) && (status === "pending" || status === "requires_action")
-    ? attempt_id
+  const step = waitsFor(stored);
+  return !isLink(stored) && (step === "money" || step === "authentication")
+    ? stored.attempt_id
     : null;
+}
+
+function waitsFor({ attempt_status }: StoredCheckout): WaitsFor | null {
+  return attempt_status && STATUSES[attempt_status].waits_for;
 }
 
 /**
