@@ -123,7 +123,7 @@ function readColor(text: string): string {
 }
 
 /** Returns the contrast of a colour with white, from 1 to 21 (WCAG 2.2, contrast ratio). */
-export function contrastWithWhite(color: string): number {
+function contrastWithWhite(color: string): number {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const part = parseInt(color.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;

@@ -43,6 +43,8 @@ export interface CheckoutPage extends
   merchant: { name: string; color: string | null; logo: string | null };
   /** `pk_live_…`, by which the page makes the token of a card; null for a test or without cards. */
   publishable_key: string | null;
+  /** `acct_…`, for which the token is made; null: for the account of the key. */
+  connected_account: string | null;
   /** For the text of a mandate; null unless `sepa_debit` is offered. */
   mandate: {
     creditor_name: string;

@@ -14,9 +14,12 @@ const HOSTED = "https://ref.supabase.co/functions/v1";
 
 Deno.test("buildCheckoutSite() weighs at most 60 kB compressed, and names no provider", async () => {
   const { files } = await buildCheckoutSite("/functions/v1");
-  const weights = [...files].map(([name, { body }]) => [name, gzipSync(body).length] as const);
-  const weight = weights.reduce((sum, [, bytes]) => sum + bytes, 0);
-  assert.ok(weight <= MAX_WEIGHT, `${weight} bytes: ${weights.join(" ")}`);
+  for (const names of [/^[^/]+$/, /^card\/|\.(css|svg)$/]) {
+    const weights = [...files].filter(([name]) => names.test(name))
+      .map(([name, { body }]) => [name, gzipSync(body).length] as const);
+    const weight = weights.reduce((sum, [, bytes]) => sum + bytes, 0);
+    assert.ok(weight <= MAX_WEIGHT, `${weight} bytes: ${weights.join(" ")}`);
+  }
   const page = files.get("index.html")!.body as string;
   for (const [, name] of page.matchAll(/(?:href|src)="([^"]+)"/g)) {
     assert.ok(files.has(name!), name);
@@ -29,20 +32,31 @@ Deno.test("buildCheckoutSite() weighs at most 60 kB compressed, and names no pro
   }
 });
 
-Deno.test("buildCheckoutSite() has its policy as a header, also in the folder for a host", async () => {
-  const site = await buildCheckoutSite(HOSTED);
-  const policy = site.files.get("index.html")!.headers!["Content-Security-Policy"]!;
-  assert.equal(
-    policy,
+/** The policy of each document. */
+const POLICIES = {
+  "index.html":
     "default-src 'none'; script-src 'self'; connect-src 'self' https://ref.supabase.co; " +
-      "style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; " +
-      "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  );
+    "style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; " +
+    "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "card/index.html": "default-src 'none'; script-src 'self' https://js.stripe.com; " +
+    "frame-src https://js.stripe.com https://hooks.stripe.com; " +
+    "connect-src 'self' https://ref.supabase.co https://api.stripe.com; style-src 'self'; " +
+    "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+};
+
+Deno.test("buildCheckoutSite() has its policies as headers, also in the folder for a host", async () => {
+  const site = await buildCheckoutSite(HOSTED);
+  for (const [name, policy] of Object.entries(POLICIES)) {
+    assert.deepEqual(site.files.get(name)!.headers, { "Content-Security-Policy": policy });
+  }
   await withTemporaryFolder(async (folder) => {
     await writeHostedSite(site, join(folder, "hosted"));
     const headers = await Deno.readTextFile(join(folder, "hosted", "_headers"));
-    const line = `  Content-Security-Policy: ${policy}\n`;
-    assert.ok(headers.endsWith(`/index.html\n${line}/\n${line}`), headers);
+    for (const [name, policy] of Object.entries(POLICIES)) {
+      const line = `  Content-Security-Policy: ${policy}\n`;
+      const folder = `/${name.replace("index.html", "")}`;
+      assert.ok(headers.includes(`\n/${name}\n${line}${folder}\n${line}`), headers);
+    }
     await writeSiteFolder(site, join(folder, "packaged"));
     const read = await readSiteFolder(join(folder, "packaged"));
     assert.deepEqual(read.files.get("index.html")!.headers, site.files.get("index.html")!.headers);

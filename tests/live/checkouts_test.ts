@@ -8,6 +8,8 @@ import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { KEYS } from "../support/bank/bank.ts";
 import { XPUB } from "../support/chain/watched.ts";
+import { liveCase } from "../support/live/live_case.ts";
+import { assertBalanced, resumePolls, stopPolls, workAfter } from "../support/live/live_books.ts";
 import { assertRefused, assertReplay, serviceCase } from "../support/service/service_case.ts";
 import type { TestService } from "../support/service/service.ts";
 
@@ -40,6 +42,9 @@ const SAVE = { amount: 0, save: "off_session", customer: { id: "u1", email: "ada
 const CASES: [name: string, Accounts, body: object, methods: string[] | string][] = [
   ["all that the accounts take", ALL, USDC, ["card", "sepa_debit", "sepa", "swift", "stablecoin"]],
   ["in USD", ALL, { currency: "USD" }, ["card"]],
+  ["in EUR and USD", ALL, { other_prices: [{ amount_minor: 2199, currency: "USD" }] }, [
+    ...["card", "sepa_debit", "sepa"],
+  ]],
   ["in JPY and USDC", ALL, { currency: "JPY", ...USDC }, ["card", "stablecoin"]],
   ["that save", ALL, SAVE, ["card", "sepa_debit"]],
   ["some of them", ALL, { methods: ["sepa", "card"] }, ["sepa", "card"]],
@@ -92,6 +97,27 @@ serviceCase("POST /v1/checkouts with a live key", async (t, service) => {
     const cancelled = await service.call("POST", `${path}/cancel`, { key });
     assert.equal(cancelled.body.status, "cancelled");
   });
+  await t.step("the page of one, while its accounts serve it", async () => {
+    await configure(service, ALL);
+    const [, token] = (await open({})).body.url.split("#");
+    const read = () =>
+      service.call("GET", "/api-v1-payments/checkout", {
+        ...{ key: null, unchecked: true, headers: { "Checkout-Token": token } },
+      });
+    const { body } = await read();
+    assert.deepEqual([body.livemode, body.publishable_key, body.connected_account], [
+      ...[true, PUBLISHABLE_KEY, null],
+    ]);
+    assert.deepEqual(body.mandate, {
+      creditor_name: "Shop GmbH",
+      creditor_identifier: BANK.settings.creditor_id,
+      collects_on: null,
+    });
+    await configure(service, { bank: BANK });
+    assert.deepEqual((await read()).body.methods, ["sepa_debit", "sepa", "swift"]);
+    await configure(service, {});
+    assertRefused(await read(), 503, "provider_not_configured");
+  });
   await t.step("the URL of a shop is https", async () => {
     await configure(service, ALL);
     for (const name of ["return_url", "cancel_url"]) {
@@ -100,3 +126,41 @@ serviceCase("POST /v1/checkouts with a live key", async (t, service) => {
     }
   });
 }, { checkout_url: PAGE, vault: Vault.read(KEYS) });
+
+liveCase("attempts of a live checkout", async (given, t) => {
+  const { service, double } = given;
+  const settings = { publishable_key: PUBLISHABLE_KEY };
+  await service.sql`
+    update pay.provider_accounts set settings = settings || ${service.sql.json(settings)}`;
+  await stopPolls(given);
+  const made = await given.call("POST", "/checkouts", { body: { ...EUR, methods: ["card"] } });
+  const pay = (card: object) =>
+    service.call("POST", "/api-v1-payments/checkout/payments", {
+      ...{ key: null, unchecked: true, idempotency_key: crypto.randomUUID(), body: { card } },
+      headers: { "Checkout-Token": made.body.url.split("#")[1] },
+    });
+  const token = (name: string) => pay({ token: `pm_card_${name}` });
+  await t.step("a card number is refused, also of a test card", async () => {
+    for (const number of ["4242 4242 4242 4242", "5425 2334 3010 9903"]) {
+      const refused = await pay({ number, exp_month: 12, exp_year: 2034, cvc: "123" });
+      assertRefused(refused, 400, "invalid_parameter", "card.number");
+      assert.ok(!refused.text.includes(number.slice(-4)), refused.text);
+    }
+    assert.deepEqual((await given.books()).payment_intent, []);
+  });
+  await t.step("none begins until the provider has cancelled the one before", async () => {
+    const { body } = await token("authenticationRequired");
+    assert.equal(body.attempt.status, "requires_action");
+    await double.plant({ method: "POST", path: "/cancel$", at: "before", act: "error" });
+    assertRefused(await token("visa"), 409, "invalid_state");
+    assert.equal((await given.books()).payment_intent.length, 1);
+    await workAfter(given, 31);
+    const paid = await token("visa");
+    assert.deepEqual([paid.body.status, paid.body.attempt.status], ["completed", "completed"]);
+    const books = await given.books();
+    assert.deepEqual(books.payment_intent.map(({ status }) => status), ["canceled", "succeeded"]);
+    assert.equal(books.charge.filter(({ status }) => status === "succeeded").length, 1);
+  });
+  await resumePolls(given);
+  await assertBalanced(given);
+}, { checkout_url: PAGE });

@@ -1,6 +1,7 @@
 /**
- * Builds the page for payers in memory: `apps/checkout/main.tsx` bundled by `deno bundle`, the
- * document with its policy as a header, and the style sheet.
+ * Builds the page for payers in memory: its two scripts bundled by `deno bundle`, each with a document
+ * whose policy is a header, and the style sheet. The card step of live checkouts is a document of its
+ * own, because only its policy names the hosts of Stripe.
  */
 
 import { fileOf, readAssets } from "./assets.ts";
@@ -10,6 +11,9 @@ import type { StaticFile, StaticSite } from "./static_site.ts";
 
 const CHECKOUT = new URL("../../apps/checkout/", import.meta.url);
 const PAGE = "index.html";
+const CARD = "card/index.html";
+/** The hosts that Stripe's page of content security policies names for its script. */
+const STRIPE = { script: "https://js.stripe.com", api: "https://api.stripe.com" };
 /** Placeholder in the document, for the base URL of the API. */
 const API_PLACE = "{{api-base-url}}";
 
@@ -19,15 +23,19 @@ const API_PLACE = "{{api-base-url}}";
  * @throws {Error} with the output of `deno bundle` if it fails
  */
 export async function buildCheckoutSite(base_url: string): Promise<StaticSite> {
-  const [page, script, assets] = await Promise.all([
-    Deno.readTextFile(new URL(PAGE, CHECKOUT)),
+  const [page, card, script, card_script, assets] = await Promise.all([
+    documentOf(PAGE, base_url, policyFor(base_url)),
+    documentOf(CARD, base_url, cardPolicyFor(base_url)),
     bundleScript("apps/checkout/main.tsx"),
+    bundleScript("apps/checkout/card/main.tsx"),
     readAssets(CHECKOUT, ["style.css", "icon.svg"]),
   ]);
   return {
     files: new Map([
-      [PAGE, documentOf(page.replace(API_PLACE, escapeHtml(base_url)), policyFor(base_url))],
+      [PAGE, page],
+      [CARD, card],
       ["main.js", fileOf("main.js", script)],
+      ["card/main.js", fileOf("main.js", card_script)],
       ...assets,
     ]),
     headers: {
@@ -38,18 +46,39 @@ export async function buildCheckoutSite(base_url: string): Promise<StaticSite> {
   };
 }
 
-/** A document with a policy of its own, because the page of live cards allows other hosts. */
-function documentOf(html: string, policy: string): StaticFile {
-  return { ...fileOf(PAGE, html), headers: { "Content-Security-Policy": policy } };
+/** A document with its policy. */
+async function documentOf(name: string, base_url: string, policy: string): Promise<StaticFile> {
+  const text = await Deno.readTextFile(new URL(name, CHECKOUT));
+  const file = fileOf(name, text.replace(API_PLACE, escapeHtml(base_url)));
+  return { ...file, headers: { "Content-Security-Policy": policy } };
+}
+
+/** Allows Stripe's script, its frames and its API beside files of this origin and our API. */
+function cardPolicyFor(base_url: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'self' ${STRIPE.script}`,
+    `frame-src ${STRIPE.script} https://hooks.stripe.com`,
+    `connect-src 'self'${apiOf(base_url)} ${STRIPE.api}`,
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join("; ");
+}
+
+/** The origin of the API in a policy; empty if the page has the same. */
+function apiOf(base_url: string): string {
+  return base_url.startsWith("/") ? "" : ` ${new URL(base_url).origin}`;
 }
 
 /** Allows files of this origin, requests to the API, and no HTML that scripts make from text. */
 function policyFor(base_url: string): string {
-  const api = base_url.startsWith("/") ? "" : ` ${new URL(base_url).origin}`;
   return [
     "default-src 'none'",
     "script-src 'self'",
-    `connect-src 'self'${api}`,
+    `connect-src 'self'${apiOf(base_url)}`,
     "style-src 'self'",
     "img-src 'self' data:",
     "form-action 'self'",

@@ -1,5 +1,7 @@
 /** Decides what the page shows of a checkout. Pure. */
 
+import { type CheckoutMethod, methodsFor } from "../../../shared/core/checkout_methods.ts";
+import type { CheckoutPrice } from "../../../shared/schema/checkout.ts";
 import type { CheckoutPage } from "../../../shared/schema/checkout_page.ts";
 
 /** The parts of the page, one of which it shows. */
@@ -50,8 +52,12 @@ function isSuccess(attempt: Attempt): boolean {
     !UNPAID.includes(status) && waitOf(attempt) === null;
 }
 
-/** The prices among which a payer can choose. */
-export function pricesOf(page: CheckoutPage): { amount_minor: number; currency: string }[] {
-  const { amount_minor, currency, other_prices } = page;
-  return [{ amount_minor, currency }, ...other_prices];
+/** The prices among which a payer can choose by a method. */
+export function pricesFor(
+  { amount_minor, currency, other_prices }: CheckoutPage,
+  method: CheckoutMethod,
+): CheckoutPrice[] {
+  return [{ amount_minor, currency }, ...other_prices].filter((price) =>
+    methodsFor(price.currency, price.amount_minor).includes(method)
+  );
 }

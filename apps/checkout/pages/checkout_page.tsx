@@ -1,5 +1,6 @@
 /** The page of a checkout: the price, and the view that its attempts ask for. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { CheckoutPage as Page } from "../../../shared/schema/checkout_page.ts";
 import { faultsOf } from "../data/attempt.ts";
@@ -44,7 +45,7 @@ export function CheckoutPage({ token, onLocale }: CheckoutPageProps) {
 }
 
 /** The page before it has a checkout, or without one. */
-function NoPage({ flow: { trouble, read } }: { flow: Flow }) {
+export function NoPage({ flow: { trouble, read } }: { flow: Flow }) {
   const { say, clock } = useWords();
   const kind = trouble?.kind ?? "loading";
   if (kind === "loading") {
@@ -79,7 +80,16 @@ function Shown({ view, flow, page }: { view: View; flow: Flow; page: Page }) {
     money(amount_minor, currency);
   switch (view.kind) {
     case "form":
-      return <FormView ended={view.ended} flow={flow} page={page} />;
+      return (
+        <FormView ended={view.ended} flow={flow} page={page}>
+          <PayForm
+            page={page}
+            is_busy={flow.is_busy}
+            refused={refusedBy(flow)}
+            onPay={flow.pay}
+          />
+        </FormView>
+      );
     case "action":
       return <ActionView url={urlOf(view.attempt)} trouble={flow.trouble} />;
     case "transfer": {
@@ -128,15 +138,15 @@ function urlOf({ next_action }: NonNullable<Page["attempt"]>): string {
 }
 
 /** The fields, with the reason why the payer sees them again. */
-function FormView({ ended, flow, page }: {
+export function FormView({ ended, flow, page, children }: {
   ended: "declined" | "failed" | null;
   flow: Flow;
   page: Page;
+  children: ComponentChildren;
 }) {
   const { say, clock } = useWords();
-  const { trouble, is_busy, pay } = flow;
-  const refused = trouble?.kind === "refused" ? trouble.param : null;
-  const has_field = Object.keys(faultsOf(refused)).length > 0;
+  const { trouble, is_busy } = flow;
+  const has_field = Object.keys(faultsOf(refusedBy(flow))).length > 0;
   const merchant = page.merchant.name;
   const by_card = page.attempt?.method === "card";
   const text: Key = ended === "declined"
@@ -163,9 +173,14 @@ function FormView({ ended, flow, page }: {
         />
       )}
       <Connection trouble={trouble} />
-      <PayForm page={page} is_busy={is_busy} refused={refused} onPay={pay} />
+      {children}
     </>
   );
+}
+
+/** The field of the body that the API has refused in the last attempt. */
+function refusedBy({ trouble }: Flow): string | null {
+  return trouble?.kind === "refused" ? trouble.param : null;
 }
 
 /** Tells that the page has lost the connection, without taking the focus. */

@@ -2,6 +2,7 @@
 
 import type { InputHTMLAttributes } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { CheckoutPrice } from "../../../shared/schema/checkout.ts";
 import { type Key, useWords } from "../data/words.ts";
 
 /** The errors of a form by the names of its fields, in their order. */
@@ -42,6 +43,30 @@ export function TextField({ name, hint, input, format, values, faults, set }: Te
         {...input}
       />
       <Fault name={name} fault={fault} />
+    </div>
+  );
+}
+
+/** The choice among prices, unless there is one only. */
+export function PriceField({ prices, price, onChoose }: {
+  prices: readonly CheckoutPrice[];
+  price: CheckoutPrice;
+  onChoose(price: CheckoutPrice): void;
+}) {
+  const { say, money } = useWords();
+  if (prices.length < 2) return null;
+  return (
+    <div class="field">
+      <label for="currency">{say("currency")}</label>
+      <select
+        id="currency"
+        value={price.currency}
+        onChange={({ currentTarget }) => onChoose(prices[currentTarget.selectedIndex]!)}
+      >
+        {prices.map(({ currency, amount_minor }) => (
+          <option key={currency} value={currency}>{money(amount_minor, currency)}</option>
+        ))}
+      </select>
     </div>
   );
 }

@@ -1,14 +1,14 @@
 /** The choice of a method, its fields and the consent to save. */
 
 import { useState } from "preact/hooks";
-import { type CheckoutMethod, methodsFor } from "../../../shared/core/checkout_methods.ts";
+import type { CheckoutMethod } from "../../../shared/core/checkout_methods.ts";
 import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";
 import { attemptOf, faultsOf, savesBy } from "../data/attempt.ts";
-import { pricesOf } from "../data/view.ts";
+import { pricesFor } from "../data/view.ts";
 import { useWords } from "../data/words.ts";
 import { AccountFields } from "./account_fields.tsx";
 import { CardFields } from "./card_fields.tsx";
-import { Box, FaultList, type Faults, type FieldProps } from "./fields.tsx";
+import { Box, FaultList, type Faults, type FieldProps, PriceField } from "./fields.tsx";
 
 interface PayFormProps {
   page: CheckoutPage;
@@ -69,21 +69,12 @@ export function PayForm({ page, is_busy, refused, onPay }: PayFormProps) {
             </label>
             {one === method && (
               <div class="method-fields">
-                {prices.length > 1 && (
-                  <div class="field">
-                    <label for="currency">{say("currency")}</label>
-                    <select
-                      id="currency"
-                      value={price.currency}
-                      onChange={({ currentTarget }) => setCurrency(currentTarget.value)}
-                    >
-                      {prices.map(({ currency, amount_minor }) => (
-                        <option key={currency} value={currency}>
-                          {money(amount_minor, currency)}
-                        </option>
-                      ))}
-                    </select>
-                  </div>
+                {!(one === "card" && livemode) && (
+                  <PriceField
+                    prices={prices}
+                    price={price}
+                    onChoose={({ currency }) => setCurrency(currency)}
+                  />
                 )}
                 <Fields method={one} page={page} form={form} />
               </div>
@@ -127,12 +118,6 @@ function MethodPrice({ page, method }: { page: CheckoutPage; method: CheckoutMet
   const [price] = pricesFor(page, method);
   if (!price || price.currency === page.currency) return null;
   return <span class="price">{money(price.amount_minor, price.currency)}</span>;
-}
-
-function pricesFor(page: CheckoutPage, method: CheckoutMethod) {
-  return pricesOf(page).filter(({ currency, amount_minor }) =>
-    methodsFor(currency, amount_minor).includes(method)
-  );
 }
 
 function buttonOf({ amount_minor, livemode }: CheckoutPage, method: CheckoutMethod) {

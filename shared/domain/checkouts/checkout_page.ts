@@ -5,6 +5,7 @@
 
 import { type CheckoutMethod, methodsFor } from "../../core/checkout_methods.ts";
 import { formatTime } from "../../core/clock.ts";
+import { ApiError } from "../../core/errors.ts";
 import { withPaymentId } from "../../core/return_url.ts";
 import type { CheckoutPage, PageAttempt } from "../../schema/checkout_page.ts";
 import type { Payment } from "../../schema/payment.ts";
@@ -26,20 +27,38 @@ export interface OwnCheckout extends StoredCheckout {
   shown: Payment | null;
 }
 
-/** Returns the checkout at a time. */
+/**
+ * Returns the checkout at a time. Throws `provider_not_configured` if it is open and its accounts
+ * are gone.
+ */
 export function pageOf(stored: OwnCheckout, at_ms: number): CheckoutPage {
   const { checkout, merchant, shown } = stored;
-  const { id, status, amount_minor, currency, other_prices, methods, livemode } = checkout;
+  const { id, status, amount_minor, currency, other_prices, livemode } = checkout;
   const { description, locale, save, return_url, cancel_url, expires_at } = checkout;
+  const methods = methodsOf(stored);
+  const stripe = settingsOf(stored, "card");
   return {
     ...{ id, object: "checkout_page", status, merchant },
     ...{ amount_minor, currency, other_prices, methods, description, locale, save },
-    publishable_key: settingsOf(stored, "card")?.["publishable_key"] ?? null,
+    publishable_key: stripe?.["publishable_key"] ?? null,
+    connected_account: stripe?.["connected_account"] ?? null,
     mandate: methods.includes("sepa_debit") ? mandateOf(stored, at_ms) : null,
     ...{ return_url, cancel_url, is_link: checkout.max_payments === null, expires_at, livemode },
     now: formatTime(at_ms),
     attempt: shown && attemptOf(shown, return_url),
   };
+}
+
+/** Returns the methods of a checkout. An open live one offers those that still have an account. */
+function methodsOf(stored: OwnCheckout): CheckoutMethod[] {
+  const { methods, livemode, status } = stored.checkout;
+  if (!livemode || status !== "open") return methods;
+  const served = methods.filter((method) => {
+    const settings = settingsOf(stored, method);
+    return settings && (method !== "card" || settings["publishable_key"] !== undefined);
+  });
+  if (served.length > 0) return served;
+  throw new ApiError("provider_not_configured", "No live provider takes this payment any more");
 }
 
 /**

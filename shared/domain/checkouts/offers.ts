@@ -47,7 +47,7 @@ export function accountFor(
   return found?.account ?? null;
 }
 
-/** Returns the offers that the accounts of a live environment take. */
+/** Returns the offers of the methods that the accounts of a live environment take at each price. */
 export async function offersOfAccounts(
   offers: readonly Offer[],
   accounts: readonly MethodAccount[],
@@ -57,7 +57,8 @@ export async function offersOfAccounts(
     const account = accountFor(accounts, method, price.currency);
     return account && takes(account, method, price);
   }));
-  return offers.filter((_, i) => is_taken[i]);
+  const refused = new Set(offers.filter((_, i) => !is_taken[i]).map(({ method }) => method));
+  return offers.filter(({ method }) => !refused.has(method));
 }
 
 /**

@@ -23,6 +23,8 @@ export interface ServerSettings {
   attempt_ms: number;
   /** Secrets of providers by the names of their variables; others are in the environment. */
   provider_secrets?: Record<string, string>;
+  /** URL of the page of checkouts; by default it is not hosted. */
+  checkout_url?: string;
   /** Whether requests are logged; by default as the product does. */
   request_log?: boolean;
   /** The keys of bank details; by default none. */
@@ -49,6 +51,7 @@ const deps = createDependencies({
   database_url: settings.database_url,
   base_url: server.base_url,
   webhook_master_secret: settings.master_secret,
+  ...(settings.checkout_url !== undefined && { checkout_url: settings.checkout_url }),
   relay_token: settings.relay_token,
   allow_private_webhooks: true,
   webhook_lease_ms: settings.lease_ms,

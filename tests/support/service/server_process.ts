@@ -27,6 +27,8 @@ export async function launchServer(
     lease_ms: number;
     port?: number;
     request_log?: boolean;
+    checkout_url?: string;
+    provider_secrets?: Record<string, string>;
     env?: Record<string, string>;
   },
 ): Promise<ServerProcess> {

@@ -44,6 +44,7 @@ const BUNDLES: readonly Bundle[] = [
   { entry: "packages/sandbox/mod.ts", platform: "deno" },
   { entry: "apps/console/main.tsx", platform: "browser" },
   { entry: "apps/checkout/main.tsx", platform: "browser" },
+  { entry: "apps/checkout/card/main.tsx", platform: "browser" },
   { entry: "tools/site/docs_site/page.ts", platform: "browser" },
 ];
 /** The compiler of the client's package, which writes the types of this one too. */
