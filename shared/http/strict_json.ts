@@ -37,7 +37,7 @@ export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 const MAX_KEY_SHOWN = 64;
 
 /** A name that the schema of its object does not have. */
-export interface UnknownName {
+interface UnknownName {
   schema: z.ZodType;
   name: string;
   /** Path of the object, as an error shows it. */

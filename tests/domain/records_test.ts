@@ -138,3 +138,10 @@ Deno.test("ResourceText stores the whole text before one with characters of two 
   const plain = { a: 1, description: "é" };
   assert.deepEqual(new ResourceText(plain).next({ ...plain, a: 2 }, 2), ["6,1,1"]);
 });
+
+Deno.test("ResourceText finds the places of members behind quotes and brackets", () => {
+  const before = { text: '"},\\"', list: [{ a: "]" }, {}], none: undefined, end: null };
+  const after = { ...before, list: [], end: "x" };
+  const [end, list] = new ResourceText(before).next(after, 2)!;
+  assert.deepEqual([end, list], ["36,3,null", '27,2,[{"a":"]"},{}]']);
+});

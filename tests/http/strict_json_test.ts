@@ -84,6 +84,21 @@ for (const [text, reason] of REASONS) {
   });
 }
 
+/** Texts, and the paths at which a card number can be. */
+const SUSPECTS: [text: string, ...paths: string[]][] = [
+  ['{"a":"123456789012","b":123456789012,"c":"\\u0031","123456789012":""}'],
+  ['{"a":"1234567890123","b":["1 234567890123"]}', "a", "b[0]"],
+  ['{"a":"\\u0031234567890123"}', "a"],
+  ['{"a":"٤"}', "a"],
+  ['{"a":1234567890123,"b":1e12,"c":0.1}', "a", "b", "c"],
+  ['{"a":{"1234567890123":1}}', "a"],
+];
+for (const [text, ...paths] of SUSPECTS) {
+  Deno.test(`parseStrictJson() notes ${paths.join(" and ") || "nothing"} of ${text}`, () => {
+    assert.deepEqual(parseText(text).suspects.map(({ path }) => path), paths);
+  });
+}
+
 Deno.test("parseStrictJson() gives a reason for invalid UTF-8", () => {
   assert.equal(errorOf(Uint8Array.of(0x22, 0xff, 0x22)).reason, "it is not UTF-8 text");
 });

@@ -259,11 +259,12 @@ export class ChangeBuilder<T extends Subject> {
   /** Gives the instrument that the payment saves its status, or the result of the payment. */
   #settleInstrument(payment: Payment): void {
     const { instrument_id: id } = payment;
+    if (id === null) return;
     const saved = this.#instruments.find(({ act }) => act === "save");
     const status = statusOfSaved(payment);
     if (saved?.act === "save") {
       Object.assign(saved, { status, method: maskedMethod(payment) });
-    } else if (id !== null && this.#expects !== null && status !== this.#saved_as) {
+    } else if (this.#expects !== null && status !== this.#saved_as) {
       const provider = this.#provider && { provider: this.#provider };
       this.addInstrument({
         act: "result",

@@ -44,14 +44,16 @@ export class ResourceText {
  * @param text that of `after`
  */
 function splices(before: Members, after: Members, text: string): string[] | null {
-  const [names, earlier] = [Object.keys(after), Object.keys(before)];
+  const names = Object.keys(after);
+  const earlier = Object.keys(before);
   if (names.length !== earlier.length) return null;
   const found: string[] = [];
   // After the brace and the first quotation mark.
   let at = 2;
   for (let i = 0; i < names.length; i++) {
     const name = names[i]!;
-    const [now, stood] = [after[name], before[name]];
+    const now = after[name];
+    const stood = before[name];
     if (name !== earlier[i] || (now === undefined) !== (stood === undefined)) return null;
     if (now === undefined) continue;
     const start = at + name.length + 2;

@@ -58,12 +58,10 @@ export function paymentOf(
   }
   const saves = body.save === undefined ? null : context.newId("ins_");
   const payment = newPayment(id, body, instrument, context);
-  const change = new ChangeBuilder({
-    ...payment,
-    instrument_id: used?.shown.id ?? saves,
-    checkout_id,
-    ...(used && personOf(used, payment.customer)),
-  }, context);
+  payment.instrument_id = used?.shown.id ?? saves;
+  payment.checkout_id = checkout_id;
+  if (used !== null) Object.assign(payment, personOf(used, payment.customer));
+  const change = new ChangeBuilder(payment, context);
   recordInstrument(change, body, used, behaviour);
   // By a bank rail that does not collect the payer sends the money.
   const { bank, collects, needs_token } = RAILS[instrument.kind];
