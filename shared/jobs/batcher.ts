@@ -1,6 +1,6 @@
 /**
  * Items that arrive while a statement runs share the next one. There is no timer unless the caller
- * wants one, so an idle service sends an item at once.
+ * wants one, and `gather_ms` waits under load only, so an idle service sends an item at once.
  *
  * Items share the cost of a statement and of its commit, which is mostly independent of the number
  * of rows (ADR 0001). Each item gets the response that it would get alone, and owners take turns.
@@ -27,6 +27,8 @@ interface BatcherOptions<Item, Result> {
   concurrency?: number;
   /** Milliseconds for which items collect, unless a batch is full. */
   collect_ms?: number;
+  /** Longest wait of a batch that has fewer items than the last one, if that had `MANY`. */
+  gather_ms?: number;
   /**
    * True: the items of a failed batch are sent one after another. Otherwise they are sent at the
    * same time, because one of them may wait for a lock for seconds.
@@ -41,6 +43,9 @@ interface Entry<Item, Result> {
   reject: (error: unknown) => void;
 }
 
+/** Fewer items of a batch are no load, so that the next batch waits for no item. */
+const MANY = 8;
+
 /** Batches items of one kind. */
 export class Batcher<Item, Result = void> {
   readonly #options: BatcherOptions<Item, Result>;
@@ -48,6 +53,8 @@ export class Batcher<Item, Result = void> {
   readonly #waiting = new Map<string, Entry<Item, Result>[]>();
   readonly #under_way = new Set<Promise<void>>();
   #count = 0;
+  /** The number of items of the last batch. */
+  #last = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: BatcherOptions<Item, Result>) {
@@ -77,8 +84,16 @@ export class Batcher<Item, Result = void> {
 
   #schedule(): void {
     const { collect_ms = 0, most } = this.#options;
-    if (collect_ms === 0 || this.#count >= most) this.#send();
-    else if (this.#count > 0) this.#timer ??= setTimeout(() => this.#send(), collect_ms);
+    const wait_ms = collect_ms || this.#gatherMs();
+    if (wait_ms === 0 || this.#count >= most) this.#send();
+    else if (this.#count > 0) this.#timer ??= setTimeout(() => this.#send(), wait_ms);
+  }
+
+  /** Under load responses bring the next requests, so that as many come again in a moment. */
+  #gatherMs(): number {
+    const { gather_ms = 0 } = this.#options;
+    const may_wait = this.#under_way.size === 0 && this.#last >= MANY;
+    return may_wait && this.#count < this.#last ? gather_ms : 0;
   }
 
   #send(): void {
@@ -107,6 +122,7 @@ export class Batcher<Item, Result = void> {
       if (queue.length > 0) this.#waiting.set(owner, queue);
     }
     this.#count -= batch.length;
+    this.#last = batch.length;
     return batch;
   }
 

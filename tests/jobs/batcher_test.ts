@@ -63,6 +63,25 @@ Deno.test("Batcher sends an item at once, and those that wait together", async (
   assert.deepEqual(await settle(requested), ["a1", "a2", "a3", "a4", "a5"]);
 });
 
+Deno.test("Batcher waits for as many items as the last batch had, if these were many", async () => {
+  const { sent, add, endAll } = open({ most: 64, gather_ms: 20 });
+  add("a0", ...Array.from({ length: 8 }, (_, i) => `b${i}`));
+  await endAll();
+  add("c0");
+  assert.equal(sent.length, 2);
+  add(...Array.from({ length: 7 }, (_, i) => `d${i}`));
+  assert.equal(sent[2]?.length, 8);
+  await endAll();
+  add("e0");
+  assert.equal(sent.length, 3);
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  assert.deepEqual(sent[3], ["e0"]);
+  await endAll();
+  add("f0");
+  assert.deepEqual(sent[4], ["f0"]);
+  await endAll();
+});
+
 Deno.test("Batcher takes owners in turns, for any number of items", async () => {
   const { sent, add, endAll } = open();
   add("a0", "a1", "a2", "a3", "a4", "b1", "c1", "b2");
