@@ -18,7 +18,7 @@ import type { Key } from "./words.ts";
 type Values = Readonly<Record<string, string>>;
 
 /** The choice of a payer: a method, and the text of each field by its name. */
-export interface Choice {
+interface Choice {
   method: CheckoutMethod;
   currency: string;
   values: Values;

@@ -8,7 +8,7 @@ const ATTEMPT = "checkout_attempt";
 const BANK = "bank/";
 
 /** A part of the page: a checkout, or the bank step of a payment. Null: the address names none. */
-export type Place = { kind: "checkout" | "bank"; token: string } | null;
+type Place = { kind: "checkout" | "bank"; token: string } | null;
 
 /** Reads the place. A bank can come back to the page without a fragment. */
 export function readPlace(): Place {

@@ -18,7 +18,7 @@ export const LANGUAGES: Readonly<Record<string, Record<Key, string>>> = {
   ...{ en, de, fr, es, it, nl, pl },
 };
 
-export interface Words {
+interface Words {
   /** BCP 47, for the document and for `Intl`. */
   language: string;
   /** Returns a text with its values in place of `{name}`. */

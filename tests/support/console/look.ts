@@ -48,7 +48,7 @@ export async function violations(page: Page, rules: string[] = []): Promise<stri
     // deno-lint-ignore no-explicit-any
     const { violations } = await (globalThis as any).axe.run(options);
     return violations as axe.Result[];
-  }, rules.length > 0 ? { runOnly: rules } : {});
+  }, { resultTypes: ["violations"], ...(rules.length > 0 && { runOnly: rules }) });
   return found.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
