@@ -94,6 +94,10 @@ const VIOLATIONS: Violation[] = [
   ["environments_name_length", { name: "" }],
   ["environments_public_id", { id: ELSEWHERE }],
   ["environments_live_stays", { id: ELSEWHERE, livemode: true }],
+  ["environments_merchant_size", {
+    ...{ id: ELSEWHERE, public_id: ELSEWHERE, account: "x" },
+    merchant: JSON.stringify({ name: "x".repeat(21_000) }),
+  }],
   ["environments_moving_known", { public_id: "x", moving: "gone" }],
   ["environments_live_has_no_end", {
     public_id: ELSEWHERE,

@@ -10,6 +10,7 @@ import { siteHandler } from "../../tools/site/static_site.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
+import { violations } from "../support/console/look.ts";
 import { deliver, eventsOf, settle } from "../support/live/live_books.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import { launchServer, type ServerProcess } from "../support/service/server_process.ts";
@@ -60,7 +61,7 @@ addEventListener("message", async ({ origin }) => {
 async function openPage(browser: Browser, token: { id: string }) {
   const context = await browser.newContext({ locale: "en-GB" });
   const seen = { posts: [] as string[], options: [] as string[], requests: [] as string[] };
-  const violations: string[] = [];
+  const blocked: string[] = [];
   const CORS = { "Access-Control-Allow-Origin": "*" };
   await context.route("https://js.stripe.com/**", (route) => {
     const is_frame = route.request().url().endsWith(".html");
@@ -83,9 +84,9 @@ async function openPage(browser: Browser, token: { id: string }) {
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   page.on("console", (message) => {
-    if (message.text().includes("Content Security Policy")) violations.push(message.text());
+    if (message.text().includes("Content Security Policy")) blocked.push(message.text());
   });
-  return { context, page, seen, violations };
+  return { context, page, seen, blocked };
 }
 
 /** Opens a checkout, chooses the card and types a number into the frame. */
@@ -143,7 +144,7 @@ if (!no_browser) {
     open.defer(() => browser.close());
     const token = { id: "pm_card_mastercard" };
     await withServer(given, async (server) => {
-      const { context, page, seen, violations } = await openPage(browser, token);
+      const { context, page, seen, blocked } = await openPage(browser, token);
       const pays = page.getByRole("button", { name: "Pay €19.99" });
       const charges = async () =>
         (await given.books()).charge.filter(({ status }) => status === "succeeded").length;
@@ -156,6 +157,7 @@ if (!no_browser) {
           await typeCard(page, url);
           await pays.click();
           await page.getByText("Try another card").waitFor();
+          assert.deepEqual(await violations(page), []);
           token.id = "pm_card_mastercard";
           await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 3_000 });
           await pays.click();
@@ -193,7 +195,7 @@ if (!no_browser) {
           /^https:\/\/shop\.example\/back\?payment_id=pay_\w+&checkout_id=chk_/,
         );
       });
-      assert.deepEqual(violations, []);
+      assert.deepEqual(blocked, []);
       await context.close();
     });
     await settle(given);
