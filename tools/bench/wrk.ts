@@ -83,8 +83,9 @@ local n, out = 0, {}
 math.randomseed(${crypto.getRandomValues(new Uint32Array(1))[0]! >>> 1})
 local function key()
   if #keys > 0 then return keys[n % #keys + 1] end
-  local high, low = math.random(0, 2147483647), math.random(0, 2147483647)
-  return string.format("%08x-0000-4000-8000-%08x%04x", high, low, n % 65536)
+  -- Letters between the random digits, which could otherwise be those of a card number.
+  local high, low = math.random(0, 2147483647), math.random(0, 268435455)
+  return string.format("%08x-aaaa-4aaa-aaaa-a%07x%04x", high, low, n % 65536)
 end
 function request()
   n = n + 1
