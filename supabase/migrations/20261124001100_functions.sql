@@ -3842,6 +3842,9 @@ $$;
 create or replace function pay_internal.undo_splices(p_text text, p_splices text[])
 returns text language plpgsql immutable parallel safe as $$
 declare
+  -- Then a place counts bytes too, and PostgreSQL need not look for it: a fifth of the time. Splices
+  -- come last first, so that no earlier one moves a place.
+  v_is_ascii constant boolean := octet_length(p_text) = length(p_text);
   v_text text := p_text;
   v_splice text;
   v_at text;
@@ -3851,7 +3854,11 @@ begin
     v_at := split_part(v_splice, ',', 1);
     v_length := split_part(v_splice, ',', 2);
     v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
-    v_text := case when v_at = '0' then v_splice
+    v_text := case
+      when v_at = '0' then v_splice
+      when v_is_ascii then convert_from(overlay(
+        convert_to(v_text, 'UTF8') placing convert_to(v_splice, 'UTF8')
+        from v_at::integer for v_length::integer), 'UTF8')
       else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
   end loop;
   return v_text;
@@ -10676,11 +10683,12 @@ create or replace function pay_internal.stored_attempts()
 returns integer language sql immutable parallel safe as $$ select 50 $$;
 
 create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
-returns json[] language sql immutable parallel safe as $$
-  select case
+returns json[] language plpgsql immutable as $$
+begin
+  return case
     when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
-    else p_attempts[:1] || p_attempts[3:] end || p_attempt
-$$;
+    else p_attempts[:1] || p_attempts[3:] end || p_attempt;
+end $$;
 
 create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
 returns text language plpgsql stable as $$
@@ -11980,7 +11988,9 @@ create or replace function pay.poll_deliveries(
   p_leased_until timestamptz, p_excluded text default '[]', p_only text default null
 ) returns setof pay.leased_delivery
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+-- Each delivery is looked up once.
+set enable_memoize = off as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.

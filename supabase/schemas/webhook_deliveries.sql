@@ -9,11 +9,12 @@ returns integer language sql immutable parallel safe as $$ select 50 $$;
 -- Adds an attempt to the recorded ones. If there are too many, the second one goes: the first one
 -- stays, because an invariant checks the order of deliveries by it.
 create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
-returns json[] language sql immutable parallel safe as $$
-  select case
+returns json[] language plpgsql immutable as $$
+begin
+  return case
     when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
-    else p_attempts[:1] || p_attempts[3:] end || p_attempt
-$$;
+    else p_attempts[:1] || p_attempts[3:] end || p_attempt;
+end $$;
 
 -- The delivery that a pending delivery waits for: the first pending one of the same endpoint and
 -- subject, if it is earlier. Null: it waits for none. The comparison of the environment uses no

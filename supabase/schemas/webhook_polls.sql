@@ -50,7 +50,9 @@ create or replace function pay.poll_deliveries(
   p_leased_until timestamptz, p_excluded text default '[]', p_only text default null
 ) returns setof pay.leased_delivery
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+-- Each delivery is looked up once.
+set enable_memoize = off as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.
