@@ -283,6 +283,14 @@ serviceCase("a token opens its own checkout and nothing else", async (t, service
       assert.equal((await call(service, token, { attempt })).body.attempt, null);
     }
   });
+  await t.step("none after the end of its sandbox", async () => {
+    const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: { expires_in: 60 } });
+    const { token } = await open(service, {}, { key: made.body.test_key });
+    assert.equal((await call(service, token)).status, 200);
+    await service.setClock(Date.now() + 61_000);
+    assertRefused(await call(service, token), 404, "not_found");
+    await service.setClock(null);
+  });
   await t.step("none after a reset", async () => {
     assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
     for (const body of [undefined, VISA]) {
@@ -340,7 +348,8 @@ serviceCase("attempts in a seeded sandbox", async (t, service) => {
     const before = await call(service, token);
     assert.equal(before.body.attempt, null);
     await pay(service, token, { method: "sepa" });
-    await pay(service, token, SECURE);
+    const [one, other] = [await pay(service, token, SECURE), await pay(service, token, SECURE)];
+    assert.notEqual(challengePath(one.body.attempt), challengePath(other.body.attempt));
     const { text } = await service.call("GET", "/api-v1-payments/v1/events", { key });
     return { token, text };
   };
