@@ -38,8 +38,9 @@ const POLICIES = {
     "default-src 'none'; script-src 'self'; connect-src 'self' https://ref.supabase.co; " +
     "style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; " +
     "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  "card/index.html": "default-src 'none'; script-src 'self' https://js.stripe.com; " +
-    "frame-src https://js.stripe.com https://hooks.stripe.com; " +
+  "card/index.html": "default-src 'none'; script-src 'self' " +
+    "https://js.stripe.com https://*.js.stripe.com; " +
+    "frame-src https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com; " +
     "connect-src 'self' https://ref.supabase.co https://api.stripe.com; style-src 'self'; " +
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 };

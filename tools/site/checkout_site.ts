@@ -13,7 +13,10 @@ const CHECKOUT = new URL("../../apps/checkout/", import.meta.url);
 const PAGE = "index.html";
 const CARD = "card/index.html";
 /** The hosts that Stripe's page of content security policies names for its script. */
-const STRIPE = { script: "https://js.stripe.com", api: "https://api.stripe.com" };
+const STRIPE = {
+  script: "https://js.stripe.com https://*.js.stripe.com",
+  api: "https://api.stripe.com",
+};
 /** Placeholder in the document, for the base URL of the API. */
 const API_PLACE = "{{api-base-url}}";
 
