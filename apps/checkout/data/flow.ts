@@ -47,29 +47,18 @@ export function useFlow(token: string): Flow {
     }
   }, [token]);
 
-  /** Sends an attempt until there is a response. Each try has the same key, so only one counts. */
   const pay = useCallback(async (body: PayPageBody) => {
     if (paying.current) return;
     paying.current = true;
     setBusy(true);
     setTrouble(null);
-    const key = crypto.randomUUID();
     try {
-      for (let wait_ms = FIRST_MS;; wait_ms = Math.min(wait_ms * GROWTH, LONGEST_MS)) {
-        try {
-          const paid = await payCheckout(token, key, body);
-          if (paid.attempt) keepAttempt(paid.attempt.payment_id);
-          setPage(paid);
-          setTrouble(null);
-          const action = paid.attempt?.next_action;
-          if (action?.type === "authenticate") location.assign(action.url);
-          break;
-        } catch (error) {
-          if (error instanceof Refused && error.code !== "idempotency_in_progress") throw error;
-          setTrouble({ kind: "unsure" });
-          await new Promise((resolve) => setTimeout(resolve, wait_ms));
-        }
-      }
+      const paid = await send(token, body, () => setTrouble({ kind: "unsure" }));
+      if (paid.attempt) keepAttempt(paid.attempt.payment_id);
+      setPage(paid);
+      setTrouble(null);
+      const action = paid.attempt?.next_action;
+      if (action?.type === "authenticate") location.assign(action.url);
     } catch (error) {
       const refused = error as Refused;
       if (refused.status === 404) setTrouble({ kind: "unknown" });
@@ -85,6 +74,24 @@ export function useFlow(token: string): Flow {
   useEffect(() => void read(), [read]);
   useReads(read, page, trouble);
   return { page, trouble, is_busy, pay, read };
+}
+
+/** Sends an attempt until there is a response. Each try has the same key, so only one counts. */
+async function send(
+  token: string,
+  body: PayPageBody,
+  onLost: () => void,
+): Promise<CheckoutPage> {
+  const key = crypto.randomUUID();
+  for (let wait_ms = FIRST_MS;; wait_ms = Math.min(wait_ms * GROWTH, LONGEST_MS)) {
+    try {
+      return await payCheckout(token, key, body);
+    } catch (error) {
+      if (error instanceof Refused && error.code !== "idempotency_in_progress") throw error;
+      onLost();
+      await new Promise((resolve) => setTimeout(resolve, wait_ms));
+    }
+  }
 }
 
 function limitedBy({ retry_ms }: Refused): Trouble {

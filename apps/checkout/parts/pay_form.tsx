@@ -1,5 +1,6 @@
 /** The choice of a method, its fields and the consent to save. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CheckoutMethod } from "../../../shared/core/checkout_methods.ts";
 import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";
@@ -52,34 +53,25 @@ export function PayForm({ page, is_busy, refused, onPay }: PayFormProps) {
       <fieldset>
         <legend>{say(amount_minor === 0 ? "method_save" : "method")}</legend>
         {methods.map((one) => (
-          <div class="method" key={one}>
-            <label class="box">
-              <input
-                type="radio"
-                name="method"
-                value={one}
-                checked={one === method}
-                onChange={() => {
-                  setMethod(one);
-                  setFaults({});
-                }}
+          <Method
+            key={one}
+            page={page}
+            method={one}
+            is_chosen={one === method}
+            onChoose={() => {
+              setMethod(one);
+              setFaults({});
+            }}
+          >
+            {!(one === "card" && livemode) && (
+              <PriceField
+                prices={prices}
+                price={price}
+                onChoose={({ currency }) => setCurrency(currency)}
               />
-              <span>{say(one)}</span>
-              <MethodPrice page={page} method={one} />
-            </label>
-            {one === method && (
-              <div class="method-fields">
-                {!(one === "card" && livemode) && (
-                  <PriceField
-                    prices={prices}
-                    price={price}
-                    onChoose={({ currency }) => setCurrency(currency)}
-                  />
-                )}
-                <Fields method={one} page={page} form={form} />
-              </div>
             )}
-          </div>
+            <Fields method={one} page={page} form={form} />
+          </Method>
         ))}
       </fieldset>
       {savesBy(page, method) && (
@@ -94,6 +86,33 @@ export function PayForm({ page, is_busy, refused, onPay }: PayFormProps) {
         <a class="leave" href={cancel_url}>{say("give_up", { merchant: merchant.name })}</a>
       )}
     </form>
+  );
+}
+
+/** A method, with its fields if it is the chosen one. */
+function Method({ page, method, is_chosen, onChoose, children }: {
+  page: CheckoutPage;
+  method: CheckoutMethod;
+  is_chosen: boolean;
+  onChoose(): void;
+  children: ComponentChildren;
+}) {
+  const { say } = useWords();
+  return (
+    <div class="method">
+      <label class="box">
+        <input
+          type="radio"
+          name="method"
+          value={method}
+          checked={is_chosen}
+          onChange={onChoose}
+        />
+        <span>{say(method)}</span>
+        <MethodPrice page={page} method={method} />
+      </label>
+      {is_chosen && <div class="method-fields">{children}</div>}
+    </div>
   );
 }
 
