@@ -245,7 +245,7 @@ const RUNS_MAX = 4;
 
 async function measure(many: string, count: number): Promise<{ records: number; peak_mb: number }> {
   // The flags are those of the service (deno.json).
-  const flags = "--v8-flags=--max-semi-space-size=8,--heap-growing-percent=200";
+  const flags = "--v8-flags=--max-semi-space-size=8,--heap-growing-percent=50";
   const { stdout, stderr, success } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", flags, PROGRAM, many, `${count}`],
   }).output();

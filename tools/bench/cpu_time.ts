@@ -29,6 +29,12 @@ export async function readCpuSeconds(
   return sums;
 }
 
+/** The CPU microseconds of a response, from the readings before and after. */
+export function cpuOfEach(before: number[], after: number[], responses: number) {
+  const [server = NaN, postgres = NaN] = after.map((at, i) => (at - before[i]!) / responses * 1e6);
+  return { cpu_us: server + postgres, postgres_us: postgres };
+}
+
 async function readProcesses(): Promise<Processes> {
   const processes: Processes = new Map();
   for await (const { name } of Deno.readDir("/proc")) {

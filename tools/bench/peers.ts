@@ -9,9 +9,9 @@ import { until } from "../../tests/support/common/until.ts";
 import { has_localstripe, startLocalstripe } from "../../tests/support/stripe/localstripe.ts";
 import { startStripeMock } from "../../tests/support/stripe/stripe_mock.ts";
 import { wireText } from "./api_request.ts";
-import { readCpuSeconds } from "./cpu_time.ts";
+import { cpuOfEach, readCpuSeconds } from "./cpu_time.ts";
 import { type AtEnd, CONNECTIONS, type LineName, type Program } from "./program.ts";
-import { cpuOfEach, type Service } from "./service.ts";
+import type { Service } from "./service.ts";
 import { KEY_PLACE, runWrk } from "./wrk.ts";
 
 /** The requests that every peer has. */

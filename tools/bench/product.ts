@@ -11,6 +11,7 @@ import type { Credentials } from "../../apps/server/data_dir/credentials.ts";
 import { credentialsPath } from "../../apps/server/data_dir/credentials.ts";
 import { postgresAccount, postgresHome } from "../../apps/server/postgres/postgres_account.ts";
 import { SUPERUSER } from "../../apps/server/postgres/postgres_cluster.ts";
+import { readCpuSeconds } from "./cpu_time.ts";
 import type { AtEnd } from "./program.ts";
 
 /** The project's folder. */
@@ -90,6 +91,11 @@ async function makeDataDir(atEnd: AtEnd): Promise<string> {
     if (home !== folder) await Deno.remove(home, { recursive: true });
   });
   return folder;
+}
+
+/** Reads the CPU seconds of a product: those of its processes, and those of its PostgreSQL. */
+export function readProductCpu({ pid, postgres_pid }: Product): Promise<number[]> {
+  return readCpuSeconds([[pid], [postgres_pid]]);
 }
 
 /** The settings of PostgreSQL that decide the cost of a commit. */

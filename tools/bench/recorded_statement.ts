@@ -20,7 +20,7 @@ export interface RecordedStatement {
 }
 
 /** The response to a recorded request, and its statements. */
-export interface Recording {
+interface Recording {
   status: number;
   replayed: boolean;
   body: string;
@@ -28,7 +28,7 @@ export interface Recording {
 }
 
 /** Records requests to `api-v1-payments`. They change the database. */
-export interface Recorder {
+interface Recorder {
   record(request: Request): Promise<Recording>;
   close(): Promise<void>;
 }

@@ -6,13 +6,13 @@ import { type Figure, type LineName, LINES, median, type Program, type Run } fro
 export type Runs = Map<Program, Partial<Record<LineName, Run[]>>>;
 
 /** What a run of the benchmark has measured. The first program is this service. */
-export interface Measured {
+interface Measured {
   runs: Runs;
   figures: readonly Figure[];
 }
 
 /** The machine and the settings of a run of the benchmark. */
-export interface Circumstances {
+interface Circumstances {
   commit: string;
   /** The commit that was measured in turns with it; null: none. */
   parent: string | null;

@@ -15,8 +15,8 @@ import {
   PAYMENTS,
   toWire,
 } from "./api_request.ts";
-import { readCpuSeconds, readMostMemory } from "./cpu_time.ts";
-import { type Product, startProduct } from "./product.ts";
+import { cpuOfEach, readMostMemory } from "./cpu_time.ts";
+import { type Product, readProductCpu, startProduct } from "./product.ts";
 import {
   type AtEnd,
   CONNECTIONS,
@@ -97,7 +97,7 @@ export async function openService(
     ...{ name, product, sql, stores: "in PostgreSQL" },
     has: () => true,
     async measure(line, seconds) {
-      if (line === "webhooks") return await measureWebhooks(service, seconds);
+      if (line === "webhooks") return await measureWebhooks(product, sql, seconds);
       const plan = await plans[line](seconds);
       const load = { ...plan, port: product.port, connections: connectionsOf(line), seconds };
       return await measureAudited(service, load, ADDED[line]);
@@ -117,26 +117,15 @@ export async function openService(
   return service;
 }
 
-/** Reads the CPU time of a service: that of its processes, and that of its PostgreSQL. */
-export function cpuOf({ product }: Service): Promise<number[]> {
-  return readCpuSeconds([[product.pid], [product.postgres_pid]]);
-}
-
-/** The CPU microseconds of a response, from the readings before and after. */
-export function cpuOfEach(before: number[], after: number[], responses: number) {
-  const [server = NaN, postgres = NaN] = after.map((at, i) => (at - before[i]!) / responses * 1e6);
-  return { cpu_us: server + postgres, postgres_us: postgres };
-}
-
 async function measureAudited(
   service: Service,
   load: Load,
   added?: [table: string, prefix: string],
 ): Promise<Run> {
   const since = await markBooks();
-  const before = await cpuOf(service);
+  const before = await readProductCpu(service.product);
   const result = await runWrk(load);
-  const cpu = cpuOfEach(before, await cpuOf(service), result.responses);
+  const cpu = cpuOfEach(before, await readProductCpu(service.product), result.responses);
   await expectRows(service.sql, since, result, load.connections, added);
   const { per_second, p99_ms } = result;
   return { per_second, p99_ms, ...cpu };

@@ -3,11 +3,13 @@
  * post as many events. Every event must arrive once, and those of a payment in order.
  */
 
+import type { Sql } from "postgres";
 import { DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { launch } from "../../tests/support/common/process.ts";
 import { ask } from "./api_request.ts";
+import { cpuOfEach } from "./cpu_time.ts";
+import { type Product, readProductCpu } from "./product.ts";
 import type { AtEnd, Program, Run } from "./program.ts";
-import { cpuOf, cpuOfEach, type Service } from "./service.ts";
 import type { Arrival } from "./webhook_receiver.ts";
 
 /** Attempts that the dispatcher has under way at one endpoint (delivery_queue.ts). */
@@ -34,11 +36,14 @@ export function startReceiver(atEnd: AtEnd): void {
  * Inserts the deliveries of the oldest events; the dispatcher finds them at its next tick. Their ids
  * begin with the times of the events, because retention deletes by the time in the id.
  */
-export async function measureWebhooks(service: Service, seconds: number): Promise<Run> {
-  const { product, sql } = service;
+export async function measureWebhooks(
+  product: Product,
+  sql: Sql,
+  seconds: number,
+): Promise<Run> {
   const url = await receiver!;
   const { id } = await ask(product, { method: "POST", path: ENDPOINTS, body: { url } });
-  const before = await cpuOf(service);
+  const before = await readProductCpu(product);
   const due = await sql<{ id: string }[]>`
     insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
       subject_id, sequence, status, next_attempt_at, created_at)
@@ -55,7 +60,7 @@ export async function measureWebhooks(service: Service, seconds: number): Promis
     if (pending.length === 0) break;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-  const cpu = cpuOfEach(before, await cpuOf(service), due.length);
+  const cpu = cpuOfEach(before, await readProductCpu(product), due.length);
   const arrivals = await takeArrivals(url);
   await ask(product, { method: "DELETE", path: `${ENDPOINTS}/${id}` });
   expectArrivals(arrivals, new Set(due.map(({ id }) => id)));
