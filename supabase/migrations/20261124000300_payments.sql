@@ -56,22 +56,18 @@ create table pay.payments (
     amount_refunded >= 0 and amount_refunding >= 0
     and amount_refunded + amount_refunding <= amount_minor - amount_released
   ),
+  -- Short, because PostgreSQL reads the text of a constraint in every statement that inserts.
   constraint payments_money_agrees_with_status check (
-    case
-      when status in ('completed', 'partially_refunded', 'refunded') then amount_disputed = 0
-      when status = 'chargeback' then amount_disputed > 0
-      when status = 'failed' then amount_disputed = 0
-      else amount_refunding = 0 and amount_disputed = 0
-    end
+    (amount_disputed > 0) = (status = 'chargeback') and amount_disputed >= 0
     and case status
+      when 'completed' then amount_refunded = 0
       when 'partially_refunded'
-        then amount_refunded between 1 and amount_minor - amount_released - 1
+        then amount_refunded > 0 and amount_refunded < amount_minor - amount_released
       when 'refunded' then amount_refunded = amount_minor - amount_released
-      -- A payer can dispute a payment that was refunded.
+      -- A payer can dispute a payment that was refunded, and a bank can return one.
       when 'chargeback' then true
-      -- A bank can return a payment that was refunded.
       when 'failed' then true
-      else amount_refunded = 0
+      else amount_refunded + amount_refunding = 0
     end
   )
 -- Retention searches for the oldest rows, and steps over those that it has deleted until a vacuum.

@@ -75,15 +75,13 @@ create or replace function pay_internal.find_uncounted(
   p_requests jsonb, p_events jsonb, p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
-  v_requested integer[] := array(
-    select f.n from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
-    where f.outcome = 'ok' and r.has_quota is not true);
   v_many constant text[] := array(
     select a.environment_id
     -- The offset keeps the planner from counting for each request.
     from (
-      select distinct f.environment_id from unnest(p_found) f where f.n = any (v_requested) offset 0
+      select distinct f.environment_id from unnest(p_found) f
+      join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
+      where f.outcome = 'ok' and r.has_quota is not true offset 0
     ) a
     where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
       >= pay_internal.few_pending_deliveries());
@@ -95,7 +93,9 @@ begin
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
-    where e.n = any (v_requested) and p_found[e.n].environment_id = any (v_many)
+    join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean)
+      on r.n = e.n and r.has_quota is not true
+    where p_found[e.n].outcome = 'ok' and p_found[e.n].environment_id = any (v_many)
   loop
     p_found[v_n].outcome := 'uncounted';
   end loop;
