@@ -18,10 +18,11 @@ export interface BatchLimits {
   gather_ms?: number;
 }
 
-/** At most 64 requests, because more do not reduce the cost of a request further. */
-const LIMITS: BatchLimits = { concurrency: 1, most: 64 };
-/** A commit costs PostgreSQL as much as ten of its changes, so under load it waits for some. */
-export const COMMIT_LIMITS: BatchLimits = { ...LIMITS, gather_ms: 2 };
+/**
+ * At most 64 requests, because more do not reduce the cost of a request further. A commit costs
+ * PostgreSQL as much as ten of its changes, so under load a statement waits for some.
+ */
+const LIMITS: BatchLimits = { concurrency: 1, most: 64, gather_ms: 2 };
 /** Most characters of the requests of one statement. */
 const MOST_CHARACTERS = 1_000_000;
 

@@ -29,7 +29,7 @@ import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
 import type { InstrumentEndReason } from "../schema/instrument.ts";
 import { notActive } from "./inactive_instrument.ts";
-import { type BatchLimits, batchRequests, COMMIT_LIMITS, type ListRow } from "./request_batcher.ts";
+import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { CostlyWork } from "../jobs/costly_work.ts";
 import { COSTLY_READS } from "../jobs/places.ts";
 import {
@@ -175,7 +175,7 @@ export class Store {
         return rows;
       },
       (requested) => this.#cost.of(requested),
-      limits ?? COMMIT_LIMITS,
+      limits,
     );
     this.#loadPayment = batchRequests<RequestedResource>(
       this.tenants,
