@@ -154,9 +154,16 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
     await alert.getByText("Your number has not left this page.").waitFor();
     assert.equal(await page.locator("#card_number").inputValue(), REAL);
     await page.getByRole("radio", { name: "Direct debit" }).check();
-    await page.locator("#holder").fill(REAL);
-    await press(page, TEXTS.en.pay);
-    await alert.getByText("This looks like a card number.").waitFor();
+    await page.locator("#iban").fill("GB82 WEST 1234 5698 7654 32");
+    await page.getByLabel(TEXTS.en.mandate).check();
+    const texts = ["#holder", "#street", "#postal_code", "#city"];
+    const digits = REAL.replaceAll(" ", "");
+    for (const wrong of texts) {
+      for (const name of texts) await page.locator(name).fill(name === wrong ? digits : "London");
+      await press(page, TEXTS.en.pay);
+      await alert.getByText("This looks like a card number.").waitFor();
+      assert.ok(await page.locator(wrong).and(page.locator("[aria-invalid=true]")).isVisible());
+    }
     assert.deepEqual(requests.slice(before), []);
   });
   await step("an injected script does not run, and no other host is asked", async () => {

@@ -6,7 +6,9 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
+import postgres from "postgres";
 import { LANGUAGES } from "../../apps/checkout/data/words.ts";
+import { runMerchantCommand } from "../../apps/operator/merchant.ts";
 import type { Checkout, PaidCheckout } from "../../packages/client/mod.ts";
 import { browserCase, keepScreenshot } from "../support/console/console_case.ts";
 import { faultsOfWidth, violations } from "../support/console/look.ts";
@@ -17,6 +19,8 @@ const USDC = { other_prices: [{ amount_minor: 21_990_000, currency: "USDC" }] };
 const SAVES = { amount: 0, save: "off_session", customer: { id: "u1", email: "a@example.com" } };
 const card = (name: string) => ({ card: { token: `pm_card_${name}` } });
 const UNKNOWN = `cht_${"0".repeat(48)}`;
+/** A name with a word that is wider than the smallest screen. */
+const MERCHANT = "Donaudampfschifffahrtsgesellschaftskapitänsmützen & Söhne GmbH";
 
 interface State {
   name: string;
@@ -68,6 +72,10 @@ const STATES: State[] = [
 
 browserCase({ name: "page for payers: states and languages" }, async (step, place) => {
   const { send, origin, open } = place;
+  const sql = postgres(place.database.url, { max: 1, onnotice: () => {} });
+  const command = { action: "set", account: "demo", changed: { name: MERCHANT } } as const;
+  await runMerchantCommand(sql, command, { print() {}, printMessage() {} });
+  await sql.end();
   const pages = { return_url: `${origin}/`, cancel_url: `${origin}/` };
   const make = (body: object = {}): Promise<Checkout> =>
     send("POST", "checkouts", {

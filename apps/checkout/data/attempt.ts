@@ -81,15 +81,16 @@ function cardOf(values: Values) {
 
 function accountFaults(values: Values): Record<string, Key> {
   const iban = normalizeIban(values["iban"] ?? "");
-  const holder = (values["holder"] ?? "").trim();
-  const missing = needsAddress(values["iban"] ?? "")
-    ? (["street", "postal_code", "city"] as const).filter((name) => !values[name]?.trim())
-    : [];
+  const texts = needsAddress(values["iban"] ?? "")
+    ? (["holder", "street", "postal_code", "city"] as const)
+    : (["holder"] as const);
   return {
     ...(!isValidIban(iban) && !testIban(iban) && { iban: "error_iban" as const }),
-    ...(holder === "" && { holder: "error_holder" as const }),
-    ...(containsCardNumber(holder) && { holder: "error_card_in_text" as const }),
-    ...Object.fromEntries(missing.map((name) => [name, `error_${name}` as const])),
+    ...Object.fromEntries(texts.flatMap((name): [string, Key][] => {
+      const text = values[name]?.trim() ?? "";
+      if (text === "") return [[name, `error_${name}`]];
+      return containsCardNumber(text) ? [[name, "error_card_in_text"]] : [];
+    })),
     ...(values["mandate"] !== "yes" && { mandate: "error_mandate" as const }),
   };
 }

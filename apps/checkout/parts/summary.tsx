@@ -20,7 +20,9 @@ export function Summary({ page }: { page: CheckoutPage }) {
       {amount_minor === 0 && <p>{say("nothing_taken")}</p>}
       {description && <p class="description">{description}</p>}
       {status === "open" && expires_at && (
-        <p class="limit">{say("time_limit", { time: time(expires_at) })}</p>
+        <p class="limit">
+          {say(amount_minor === 0 ? "time_limit_save" : "time_limit", { time: time(expires_at) })}
+        </p>
       )}
     </div>
   );

@@ -11,7 +11,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { isSecret } from "../../../apps/console/data/shelf.ts";
 import { launchBrowser, no_browser } from "./browser.ts";
 import { consolePage } from "./console_page.ts";
-import { cloneDatabase } from "../database/database.ts";
+import { cloneDatabase, type TestDatabase } from "../database/database.ts";
 import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
@@ -40,7 +40,7 @@ interface OpenOptions extends BrowserContextOptions {
 }
 
 /** The local start, and the operations of a test in the browser. */
-export type ConsoleCase = ReturnType<typeof caseOf>;
+export type ConsoleCase = ReturnType<typeof caseOf> & { database: TestDatabase };
 
 // The tests know the shapes of the responses.
 // deno-lint-ignore no-explicit-any
@@ -79,7 +79,7 @@ export function browserCase(
         const step: Step = async (name, work) => {
           if (!await t.step(name, work)) throw new Error(`Stopped after "${name}"`);
         };
-        await run(step, caseOf(start, browser, judgements));
+        await run(step, { ...caseOf(start, browser, judgements), database });
         for (const judge of judgements) await judge();
       }),
   });
