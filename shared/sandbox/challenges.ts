@@ -37,13 +37,13 @@ export function createChallenges(
 
   return {
     async read(token) {
-      const { account, payment } = await find(token);
-      return challengeOf(payment, account);
+      const { merchant, payment } = await find(token);
+      return challengeOf(payment, merchant);
     },
 
     complete: (token, result) =>
       new Retries().untilDecided(async () => {
-        const { environment_id, account, payment, settings } = await find(token);
+        const { environment_id, merchant, payment, settings } = await find(token);
         const label = () => `challenge ${payment.id} ${payment.sequence}`;
         const at_ms = origins.at(settings);
         // As with a live provider, the result comes later and belongs to no request.
@@ -58,7 +58,7 @@ export function createChallenges(
           change: change.finish({ status: 200, body: "" }),
           response: null,
         }]);
-        return recorded!.outcome === "recorded" ? challengeOf(change.subject, account) : null;
+        return recorded!.outcome === "recorded" ? challengeOf(change.subject, merchant) : null;
       }),
   };
 }

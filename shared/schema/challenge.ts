@@ -13,7 +13,7 @@ export interface Challenge extends
   > {
   object: "challenge";
   payment_id: string;
-  /** The name of the account. */
+  /** The name that payers see of the account. */
   merchant: string;
   card: Pick<ShownCard, "brand" | "last4"> | null;
 }

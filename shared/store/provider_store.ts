@@ -23,7 +23,7 @@ import type {
 
 interface StoredChallenge {
   environment_id: string;
-  account: string;
+  merchant: string;
   /** JSON text. */
   body: string;
   /** The settings of the sandbox as JSON text; null: it has none. */

@@ -6259,7 +6259,7 @@ begin
 end $$;
 
 create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text, settings text)
+returns table (environment_id text, merchant text, body text, settings text)
 language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -6267,7 +6267,7 @@ begin
   perform pay_internal.refuse_moving(c.environment_id) from pay.provider_operations c
   where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
   return query
-    select c.environment_id, e.account, p.body, (
+    select c.environment_id, pay_internal.merchant_of(e.id) ->> 'name', p.body, (
       select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
     from pay.provider_operations c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null

@@ -54,12 +54,18 @@ serviceCase("GET /challenges/{token} shows the payment without a key", async (t,
       return_url: `https://shop.example/back?order=7&payment_id=${payment.id}#done`,
     });
   });
-  await t.step("also without a card and a return URL, after an advance", async () => {
-    const { body: pending } = await service.pay({});
-    const { body: payment } = await advance(service, pending.id, "requires_action");
-    const { body } = await callAsPayer(service, challengePath(payment));
-    assert.deepEqual([body.card, body.reference, body.return_url], [null, null, null]);
-  });
+  await t.step(
+    "also without a card and a return URL, after an advance, with the name for payers",
+    async () => {
+      const { body: pending } = await service.pay({});
+      const { body: payment } = await advance(service, pending.id, "requires_action");
+      const shown = JSON.stringify({ name: "Shop GmbH" });
+      await service.sql`select pay.change_merchant(p_account => 'one', p_changed => ${shown})`;
+      const { body } = await callAsPayer(service, challengePath(payment));
+      assert.deepEqual([body.card, body.reference, body.return_url], [null, null, null]);
+      assert.equal(body.merchant, "Shop GmbH");
+    },
+  );
   await t.step("a create that is replayed shows the same URL, another one another", async () => {
     const options = { idempotency_key: "secure" };
     const [first, again] = [await service.pay(SECURE, options), await service.pay(SECURE, options)];
