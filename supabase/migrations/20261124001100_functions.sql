@@ -4559,7 +4559,7 @@ create or replace function pay_internal.claim(
 declare
   v_now timestamptz := pay_internal.server_time();
   v_n integer;
-  v_are_lost boolean;
+  v_lost integer[];
   v_are_refused boolean;
   v_are_counted boolean;
 begin
@@ -4583,28 +4583,24 @@ begin
     from requested a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
-    returning 1
+    returning api_key_id, key, request_id
   )
-  select (select count(*) from requested) > (select count(*) from claimed),
+  -- The lost keys are looked for only if there is one.
+  select case when (select count(*) from requested) > (select count(*) from claimed) then (
+      select array_agg(a.n) from requested a
+      where not exists (
+        select from claimed k
+        where k.api_key_id = a.api_key_id and k.key = a.idempotency_key
+          and k.request_id = a.request_id)
+    ) else '{}' end,
     bool_or(f.outcome <> 'ok'), bool_or(f.remaining is not null or f.stored is not null)
-  into v_are_lost, v_are_refused, v_are_counted
+  into v_lost, v_are_refused, v_are_counted
   from unnest(p_found) f;
-  if v_are_lost then
-    -- Each key is looked up by itself, as in pay_internal.find_responses.
-    for v_n in
-      select f.n from unnest(p_found) f
-      join jsonb_to_recordset(p_requests) as r (n integer, request_id text, idempotency_key text)
-        on r.n = f.n
-      where f.outcome = 'ok' and r.idempotency_key is not null and r.request_id is distinct from (
-        select k.request_id from pay.idempotency_keys k
-        where k.environment_id = f.environment_id and k.api_key_id = f.api_key_id
-          and k.key = r.idempotency_key)
-    loop
-      -- If no response is found below, another transaction has deleted it: the request is sent again.
-      p_found[v_n].outcome := 'expired';
-    end loop;
-  end if;
-  if v_are_refused or v_are_lost then
+  -- If no response is found below, another transaction has deleted it: the request is sent again.
+  foreach v_n in array v_lost loop
+    p_found[v_n].outcome := 'expired';
+  end loop;
+  if v_are_refused or v_lost <> '{}' then
     p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
   if v_are_counted then p_found := pay_internal.count_requests(p_found); end if;

@@ -183,7 +183,10 @@ function casesOf({ key, other }: TestService, standing: TestKey): Case[] {
   ];
   // Counted for the sandbox, not for each of its requests.
   const created = JSON.stringify({
-    requests: Array.from({ length: 32 }, (_, i) => ({ ...JSON.parse(request(key))[0], n: i + 1 })),
+    requests: Array.from({ length: 32 }, (_, i) => ({
+      ...JSON.parse(request(key))[0],
+      ...{ n: i + 1, request_id: `req_${i}`, idempotency_key: `created-${i}` },
+    })),
     events: [{ n: 1, type: "payment.created", created_at: "2030-01-01T00:00:00Z" }],
   });
   const kept = Math.min(ROWS, 250_001);
