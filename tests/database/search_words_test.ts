@@ -299,6 +299,8 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
   await t.step("words that only older payments have are found in bounded pages", async () => {
     const newest = `pay_1${String(ROWS - 2_500).padStart(25, "0")}`;
     await sql`delete from pay.search_words where payment_id > ${newest}`;
+    // Otherwise reads count entries of deleted rows, until a vacuum comes.
+    await sql`vacuum pay.search_words`;
     // Counted as common: the page reads the newest payments.
     const { data, has_more, next_cursor } = await page(service, "ada shop");
     assert.deepEqual([data, has_more], [[], true]);
