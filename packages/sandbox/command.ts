@@ -152,6 +152,22 @@ export function wholeNumberOf(
   throw new UsageError(`--${name} must be a whole number ${bounds}`);
 }
 
+/** Reads `--amount` of a payment or checkout. Only one that saves can be of 0. */
+export function amountOf(values: Values): number {
+  const least = textOf(values, "save") === undefined ? 1 : 0;
+  const amount = wholeNumberOf(values, "amount", least);
+  if (amount === undefined) throw new UsageError("--amount is missing: 1999 is 19.99 EUR");
+  return amount;
+}
+
+/** Reads `--customer-id` and `--email`; undefined: there is neither. */
+export function customerOf(values: Values): { id?: string; email?: string } | undefined {
+  const [id, email] = [textOf(values, "customer-id"), textOf(values, "email")];
+  return id === undefined && email === undefined
+    ? undefined
+    : { ...(id !== undefined && { id }), ...(email !== undefined && { email }) };
+}
+
 /**
  * Returns the one argument of a command.
  * @param missing the message of the error if there is none

@@ -29,12 +29,13 @@ import {
   offersOf,
   offersOfAccounts,
 } from "../domain/checkouts/offers.ts";
+import { STATUSES } from "../domain/payment_statuses.ts";
 import { cancelOf } from "../domain/payments/capture_and_cancel.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
 import { readStoredInstrument } from "../domain/payments/instruments.ts";
 import type { Begun } from "../domain/providers/operation.ts";
 import type { Checkout, CreateCheckoutBody, PayCheckoutBody } from "../schema/checkout.ts";
-import type { Payment } from "../schema/payment.ts";
+import type { Payment, PaymentStatus } from "../schema/payment.ts";
 import type { ResourceKind } from "../store/load_statement.ts";
 import type { Loaded } from "../store/store.ts";
 import { loadInstrument } from "./create_payment.ts";
@@ -47,8 +48,6 @@ type Deps = Pick<
 
 /** An id that no resource has, for a load of what belongs to the whole environment. */
 const NO_ID = "none";
-/** Statuses in which an attempt blocks no other one. */
-const UNSUCCESSFUL: readonly unknown[] = ["declined", "failed", "cancelled"];
 
 /**
  * Creates a checkout. With a live key it takes a round trip more, which reads the accounts that take
@@ -196,7 +195,7 @@ async function cancelAbandoned(
   const own = contextOf(request, stored, `cancel of ${id}`);
   const context = { ...own, idempotency_key: null };
   const unkeyed = { ...request, context, idempotency: null };
-  let status: unknown;
+  let status: PaymentStatus | undefined;
   try {
     const { response } = await operations.change<Payment>(
       unkeyed,
@@ -208,10 +207,10 @@ async function cancelAbandoned(
     status = error ? error.current_status : left.status;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.code === "invalid_state") status = error.details["current_status"];
+    if (error.code === "invalid_state") status = error.details["current_status"] as PaymentStatus;
     else if (error.code !== "idempotency_in_progress") throw error;
   }
-  if (!UNSUCCESSFUL.includes(status)) throw underWay(action);
+  if (!status || STATUSES[status].result !== "unpaid") throw underWay(action);
 }
 
 /** Returns the context of a step of an attempt. */

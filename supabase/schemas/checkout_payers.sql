@@ -56,7 +56,7 @@ begin
   return p_found;
 end $$;
 
--- What a payer's page needs beside pay_internal.checkout_body, as JSON text: the members of
+-- Returns the rest of a payer's page beside pay_internal.checkout_body as JSON text: the members of
 -- pay_internal.checkout_detail, the merchant, the accounts of a live environment, the number of
 -- requests of a seeded sandbox, and the attempt that the payer may see.
 -- p_attempt_id  the payment that the payer of a link names as theirs

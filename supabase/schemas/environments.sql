@@ -28,7 +28,7 @@ begin
 end $$;
 grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
 
--- What payers see of the merchant of an environment.
+-- The name, color and logo of the merchant of an environment, as payers see them.
 create or replace function pay_internal.merchant_of(p_environment_id text)
 returns json language plpgsql stable as $$
 begin
@@ -38,7 +38,7 @@ begin
     from pay.environments e where e.id = p_environment_id);
 end $$;
 
--- Operator: changes what payers see of an account in all of its environments. Returns it as
+-- Operator: changes name, color and logo of an account in all of its environments. Returns them as
 -- merchant_of does, or null if there is no such account. A new environment of the account has the
 -- same, and also one that a reset makes.
 -- p_changed  {name, color, logo}; null removes a member, and an absent one stays

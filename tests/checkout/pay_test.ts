@@ -16,7 +16,7 @@ const [VISA, DECLINED, SECURE] = ["4242424242424242", "4000000000000002", "40000
 /** A number with valid check digits that is no published test number. */
 const REAL = "4111 1111 1111 1111";
 
-/** What a payer reads, by language. */
+/** Texts of the page, by language. */
 const TEXTS = {
   en: {
     ...{ pay: "Pay €19.99", declined: "Your payment was declined", another: "Pay another way" },

@@ -28,7 +28,7 @@ interface State {
   body?: object;
   pays?: object[];
   shows: keyof typeof LANGUAGES["en"] & string;
-  /** What the payer does there. */
+  /** The payer's act in this state. */
   act?(page: Page): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import { type Figure, type LineName, LINES, median, type Program, type Run } fro
 /** The runs of a program, by line. */
 export type Runs = Map<Program, Partial<Record<LineName, Run[]>>>;
 
-/** What a run of the benchmark has measured. The first program is this service. */
+/** The results of a run of the benchmark. The first program is this service. */
 interface Measured {
   runs: Runs;
   figures: readonly Figure[];

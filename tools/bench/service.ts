@@ -54,7 +54,7 @@ const REFUNDS_PER_SECOND = 8000;
 const NEXT_MOMENT_MS = 2;
 const WARMUP_S = 2;
 
-/** What a load lacks to be put on a service: the requests of a line. */
+/** The requests of a line, as a load has them. */
 type Plan = Pick<Load, "requests" | "ids" | "keys">;
 
 /** Starts the service of a checkout. */

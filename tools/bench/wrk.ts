@@ -22,7 +22,7 @@ export interface Load {
   keys?: readonly string[];
 }
 
-/** What wrk has counted. */
+/** The counts of a run of wrk. */
 export interface LoadResult {
   responses: number;
   per_second: number;

@@ -1,6 +1,6 @@
 /**
- * Builds the page for payers in memory: its two scripts bundled by `deno bundle`, each with a document
- * whose policy is a header, and the style sheet. The card step of live checkouts is a document of its
+ * Builds the page for payers in memory: its two scripts bundled by `deno bundle`, each with a copy of
+ * the document whose policy is a header, and the style sheet. The card step of live checkouts has its
  * own, because only its policy names the hosts of Stripe.
  */
 
@@ -15,10 +15,12 @@ const CARD = "card/index.html";
 /** The hosts that Stripe's page of content security policies names for its script. */
 const STRIPE = {
   script: "https://js.stripe.com https://*.js.stripe.com",
+  bank: "https://hooks.stripe.com",
   api: "https://api.stripe.com",
 };
-/** Placeholder in the document, for the base URL of the API. */
+/** Placeholders in the document, for the base URL of the API and the path of the shared files. */
 const API_PLACE = "{{api-base-url}}";
+const ROOT_PLACE = "{{root}}";
 
 /**
  * Builds the page.
@@ -26,17 +28,21 @@ const API_PLACE = "{{api-base-url}}";
  * @throws {Error} with the output of `deno bundle` if it fails
  */
 export async function buildCheckoutSite(base_url: string): Promise<StaticSite> {
-  const [page, card, script, card_script, assets] = await Promise.all([
-    documentOf(PAGE, base_url, policyFor(base_url)),
-    documentOf(CARD, base_url, cardPolicyFor(base_url)),
+  const [text, script, card_script, assets] = await Promise.all([
+    Deno.readTextFile(new URL(PAGE, CHECKOUT)),
     bundleScript("apps/checkout/main.tsx"),
     bundleScript("apps/checkout/card/main.tsx"),
     readAssets(CHECKOUT, ["style.css", "icon.svg"]),
   ]);
+  const document = text.replace(API_PLACE, escapeHtml(base_url));
+  const documentOf = (root: string, policy: string): StaticFile => ({
+    ...fileOf(PAGE, document.replaceAll(ROOT_PLACE, root)),
+    headers: { "Content-Security-Policy": policy },
+  });
   return {
     files: new Map([
-      [PAGE, page],
-      [CARD, card],
+      [PAGE, documentOf("", policyFor(base_url, null))],
+      [CARD, documentOf("../", policyFor(base_url, STRIPE))],
       ["main.js", fileOf("main.js", script)],
       ["card/main.js", fileOf("main.js", card_script)],
       ...assets,
@@ -49,45 +55,28 @@ export async function buildCheckoutSite(base_url: string): Promise<StaticSite> {
   };
 }
 
-/** A document with its policy. */
-async function documentOf(name: string, base_url: string, policy: string): Promise<StaticFile> {
-  const text = await Deno.readTextFile(new URL(name, CHECKOUT));
-  const file = fileOf(name, text.replace(API_PLACE, escapeHtml(base_url)));
-  return { ...file, headers: { "Content-Security-Policy": policy } };
-}
-
-/** Allows Stripe's script, its frames and its API beside files of this origin and our API. */
-function cardPolicyFor(base_url: string): string {
-  return [
-    "default-src 'none'",
-    `script-src 'self' ${STRIPE.script}`,
-    `frame-src ${STRIPE.script} https://hooks.stripe.com`,
-    `connect-src 'self'${apiOf(base_url)} ${STRIPE.api}`,
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join("; ");
-}
-
 /** The origin of the API in a policy; empty if the page has the same. */
 function apiOf(base_url: string): string {
   return base_url.startsWith("/") ? "" : ` ${new URL(base_url).origin}`;
 }
 
-/** Allows files of this origin, requests to the API, and no HTML that scripts make from text. */
-function policyFor(base_url: string): string {
+/**
+ * Allows files of this origin and requests to the API. With Stripe also its script, its frames and its
+ * API; without it no HTML that scripts make from text.
+ */
+function policyFor(base_url: string, stripe: typeof STRIPE | null): string {
   return [
     "default-src 'none'",
-    "script-src 'self'",
-    `connect-src 'self'${apiOf(base_url)}`,
+    ...(stripe
+      ? [`script-src 'self' ${stripe.script}`, `frame-src ${stripe.script} ${stripe.bank}`]
+      : ["script-src 'self'"]),
+    `connect-src 'self'${apiOf(base_url)}${stripe ? ` ${stripe.api}` : ""}`,
     "style-src 'self'",
     "img-src 'self' data:",
     "form-action 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    // Stripe's script assigns addresses of scripts.
+    ...(stripe ? [] : ["require-trusted-types-for 'script'", "trusted-types 'none'"]),
   ].join("; ");
 }

@@ -6,11 +6,11 @@
 /// <reference lib="dom.iterable" />
 
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useFlow } from "../data/flow.ts";
 import { viewOf } from "../data/view.ts";
 import { readPlace } from "../data/visit.ts";
-import { WordsContext, wordsFor } from "../data/words.ts";
+import { useDocumentWords, WordsContext } from "../data/words.ts";
 import { FormView, NoPage } from "../pages/checkout_page.tsx";
 import { Frame } from "../parts/panel.tsx";
 import { Summary } from "../parts/summary.tsx";
@@ -54,11 +54,7 @@ function CardStep({ token, onLocale }: { token: string; onLocale(locale: string 
 }
 
 function App() {
-  const [locale, setLocale] = useState<string | null>(null);
-  const words = useMemo(() => wordsFor(locale, navigator.languages), [locale]);
-  useEffect(() => {
-    document.documentElement.lang = words.language;
-  }, [words]);
+  const [words, setLocale] = useDocumentWords();
   if (place?.kind !== "checkout") return location.replace(PAGE), null;
   return (
     <WordsContext.Provider value={words}>

@@ -1,7 +1,7 @@
 /** The words of the page in the language of the payer, with amounts and times as people write them. */
 
 import { createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { formatDecimal, isStablecoin, minorUnitDigits } from "../../../shared/core/currency.ts";
 import de from "../locales/de.json" with { type: "json" };
 import en from "../locales/en.json" with { type: "json" };
@@ -71,4 +71,14 @@ export const WordsContext = createContext<Words>(wordsFor(null, []));
 
 export function useWords(): Words {
   return useContext(WordsContext);
+}
+
+/** The words of a document, whose language they set, and the way to the locale of a checkout. */
+export function useDocumentWords(): [Words, (locale: string | null) => void] {
+  const [locale, setLocale] = useState<string | null>(null);
+  const words = useMemo(() => wordsFor(locale, navigator.languages), [locale]);
+  useEffect(() => {
+    document.documentElement.lang = words.language;
+  }, [words]);
+  return [words, setLocale];
 }

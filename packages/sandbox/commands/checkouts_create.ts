@@ -3,16 +3,16 @@
 import type { CheckoutFields, CheckoutMethod, CreateCheckoutInput } from "../../client/mod.ts";
 import { checkoutText } from "../checkout_text.ts";
 import {
+  amountOf,
   CHANGE_OPTIONS,
   type Command,
+  customerOf,
   EXIT,
   JSON_OPTION,
   refuseArguments,
   SERVICE_OPTIONS,
   textOf,
-  UsageError,
   type Values,
-  wholeNumberOf,
 } from "../command.ts";
 import { printResult } from "../output.ts";
 import { openChange } from "../service_access.ts";
@@ -57,22 +57,16 @@ export const CHECKOUTS_CREATE: Command = {
 };
 
 function readInput(values: Values): CreateCheckoutInput {
-  const save = textOf(values, "save");
-  // Only a checkout that saves can be of 0.
-  const amount = wholeNumberOf(values, "amount", save === undefined ? 1 : 0);
-  if (amount === undefined) throw new UsageError("--amount is missing: 1999 is 19.99 EUR");
-  const [id, email] = [textOf(values, "customer-id"), textOf(values, "email")];
+  const amount = amountOf(values);
   // The API checks every value and names the field at fault.
   const fields = {
     currency: textOf(values, "currency") ?? "EUR",
     methods: textOf(values, "methods")?.split(",") as CheckoutMethod[] | undefined,
-    customer: id === undefined && email === undefined
-      ? undefined
-      : { id, email } as CheckoutFields["customer"],
+    customer: customerOf(values) as CheckoutFields["customer"],
     description: textOf(values, "description"),
     reference: textOf(values, "reference"),
     capture: textOf(values, "capture") as CheckoutFields["capture"],
-    save: save as CheckoutFields["save"],
+    save: textOf(values, "save") as CheckoutFields["save"],
     return_url: textOf(values, "return-url"),
     cancel_url: textOf(values, "cancel-url"),
     max_payments: values["link"] === true ? null : undefined,

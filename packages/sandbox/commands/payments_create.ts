@@ -10,16 +10,16 @@ import {
 } from "../../client/mod.ts";
 import type { CreatePaymentBody } from "../../../shared/schema/payment.ts";
 import {
+  amountOf,
   CHANGE_OPTIONS,
   type Command,
+  customerOf,
   EXIT,
   JSON_OPTION,
   refuseArguments,
   SERVICE_OPTIONS,
   textOf,
-  UsageError,
   type Values,
-  wholeNumberOf,
 } from "../command.ts";
 import { printResult } from "../output.ts";
 import { paymentText } from "../payment_text.ts";
@@ -89,12 +89,8 @@ export const PAYMENTS_CREATE: Command = {
 };
 
 function readInput(values: Values): CreatePaymentInput {
-  const save = textOf(values, "save");
-  // Only a payment that saves can be of 0.
-  const amount = wholeNumberOf(values, "amount", save === undefined ? 1 : 0);
-  if (amount === undefined) throw new UsageError("--amount is missing: 1999 is 19.99 EUR");
+  const amount = amountOf(values);
   const [card, iban, wallet, instrument, outcome] = METHODS.map((name) => textOf(values, name));
-  const [id, email] = [textOf(values, "customer-id"), textOf(values, "email")];
   const signed_at = textOf(values, "mandate-signed-at");
   const is_other = METHODS.some((name) => textOf(values, name) !== undefined);
   const number = card ?? (is_other ? undefined : APPROVED_CARD);
@@ -107,13 +103,11 @@ function readInput(values: Values): CreatePaymentInput {
     wallet,
     instrument,
     off_session: values["off-session"] === true ? true : undefined,
-    save: save as InstrumentUsage | undefined,
+    save: textOf(values, "save") as InstrumentUsage | undefined,
     mandate: signed_at === undefined ? undefined : { signed_at },
     outcome: outcome as Outcome | undefined,
     capture: textOf(values, "capture") as CaptureMethod | undefined,
-    customer: id === undefined && email === undefined
-      ? undefined
-      : { id, email } as CreatePaymentInput["customer"],
+    customer: customerOf(values) as CreatePaymentInput["customer"],
     reference: textOf(values, "reference"),
     return_url: textOf(values, "return-url"),
   } satisfies Record<Exclude<keyof CreatePaymentBody, WithoutOption>, unknown>;
