@@ -33,7 +33,6 @@ interface GeneratedFile {
   isRight?(committed: string): Promise<boolean>;
 }
 
-/** Every file that the command writes. */
 const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "packages/client/resources.ts", render: renderClientTypes },
   { path: "apps/console/data/call_scopes.ts", render: renderCallScopes },

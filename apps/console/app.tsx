@@ -221,7 +221,6 @@ function isReadable(section: string): boolean {
   return !list || !refusalOfCall(list.read({}));
 }
 
-/** The pages that make an item. */
 const NEW_PAGES: Readonly<Record<string, FunctionComponent>> = {
   payments: CreatePage,
   checkouts: CreateCheckoutPage,
@@ -230,7 +229,6 @@ const NEW_PAGES: Readonly<Record<string, FunctionComponent>> = {
   faults: NewFaultPage,
 };
 
-/** The pages of items. */
 const ITEM_PAGES: Readonly<
   Record<string, FunctionComponent<{ id: string; query: Route["query"] }>>
 > = {

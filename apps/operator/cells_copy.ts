@@ -23,7 +23,6 @@ const BEGUN_MS = 5_000;
 /** A worker of the subscription ends within this time. */
 const STOP_MS = 30_000;
 
-/** A copy between two cells. */
 export interface Copy {
   source: CellDatabase;
   target: CellDatabase;
@@ -241,7 +240,6 @@ export async function endCopy(copy: Copy): Promise<void> {
   }
 }
 
-/** Stops the workers of the subscription. */
 export async function stopCopy({ target, name }: Copy): Promise<void> {
   const { sql } = target;
   await sql.unsafe(`alter subscription ${name} disable`);

@@ -233,7 +233,6 @@ export async function filledTables(
   return tables.filter(({ name }) => filled.has(name));
 }
 
-/** Deletes all rows of environments, with the environments. */
 export async function deleteRows(
   { sql }: CellDatabase,
   tables: readonly TenantTable[],
@@ -293,7 +292,6 @@ export async function countLeases(
   return row.leases;
 }
 
-/** The labels of an account's keys. */
 export async function labelsOf({ sql }: CellDatabase, account: string): Promise<string[]> {
   const rows = await sql<{ label: string }[]>`
     select distinct ${labelOf(sql)} as label from pay.api_key_secrets s

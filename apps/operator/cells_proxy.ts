@@ -5,7 +5,6 @@ import { basename, dirname, join } from "node:path";
 import { readMap } from "./cells_map.ts";
 import { CommandError, UsageError } from "./command_line.ts";
 
-/** The map of the proxy in front of the cells. */
 export interface ProxyMap {
   /** The file, with the path that the configuration of the proxy has. */
   file: string;

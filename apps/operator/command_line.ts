@@ -32,9 +32,7 @@ export class CommandError extends Error {
 export interface Surroundings {
   sql: postgres.Sql;
   env: (name: string) => string | undefined;
-  /** Prints a text to standard output. */
   print: (text: string) => void;
-  /** Prints a line to standard error. */
   printMessage: (line: string) => void;
 }
 
@@ -96,12 +94,10 @@ export function readVariable(name: string): string | undefined {
   return Deno.env.get(name)?.trim() || undefined;
 }
 
-/** Prints a text to standard output. */
 export function print(text: string): void {
   Deno.stdout.writeSync(encode(text));
 }
 
-/** Prints a line to standard error. */
 export function printMessage(line: string): void {
   Deno.stderr.writeSync(encode(`${line}\n`));
 }

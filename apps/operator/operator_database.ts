@@ -89,7 +89,6 @@ export function databaseOf(sql: postgres.Sql): Database {
   return { query: run, attempt: run, close: () => Promise.resolve() };
 }
 
-/** Creates the connectors over a connection. */
 export function connectorsOf(sql: postgres.Sql): ConnectorFinder {
   const database = databaseOf(sql);
   return createConnectors(new ChainStore(database), new BankStore(database));

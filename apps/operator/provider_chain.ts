@@ -19,7 +19,6 @@ const DEADLINE_MS = 30_000;
 /** Earlier provider events are compared too, because undone blocks had other times. */
 const SLACK_MS = 3_600_000;
 
-/** An account of the database, with its connector. */
 export interface OpenAccount {
   sql: postgres.Sql;
   stored: ListedAccount;

@@ -27,7 +27,6 @@ const SUCCEEDED: Record<Operation["op"], readonly ProviderEvent["state"][]> = {
   detach: ["succeeded"],
 };
 
-/** Checks that an object of the provider is the result of an operation. */
 export function checkResult(operation: Operation, found: ProviderEvent, reference: string): void {
   const { id, op, subject, refund, amount_minor, currency, provider_reference } = operation;
   const refuse = (reason: string) =>

@@ -313,7 +313,6 @@ class Desk {
     );
   }
 
-  /** Records the provider events of an operation as its result. */
   async #record(
     work: ProviderWork,
     operation: Operation,

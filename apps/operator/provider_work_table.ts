@@ -81,7 +81,6 @@ export function renderOperations(
   }).join("");
 }
 
-/** Renders provider events that need a person. */
 export function renderEvents(
   provider_events: readonly ListedProviderEvent[],
   at_ms: number,

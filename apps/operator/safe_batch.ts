@@ -5,7 +5,6 @@
 
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
-/** A call of a contract. */
 interface SafeCall {
   /** The contract, EIP-55. */
   to: string;

@@ -35,7 +35,6 @@ const SEEDED = "seeded";
 
 /** A prefix that operators choose: short enough for SEEDED to follow. */
 const LABEL = /^[a-z][a-z0-9]{0,9}(?<!seeded)$/;
-/** The rule of LABEL in words. */
 export const LABEL_RULE =
   "must be a lower-case letter and up to 9 lower-case letters and digits, " +
   'and must not end with "seeded"';

@@ -3,7 +3,6 @@
  * nothing, so that the bundle of the console stays small. Sources: as in bank_order.ts.
  */
 
-/** The schemes, by the names of their rails. */
 export const BANK_RAILS = ["sepa", "swift"] as const;
 
 export type BankRail = typeof BANK_RAILS[number];

@@ -11,7 +11,6 @@
 /** Accepted stablecoins. Their token contracts use 6 decimals (contract §2). */
 export const STABLECOINS = ["USDC", "USDT"] as const;
 
-/** A stablecoin that a wallet can hold. */
 export type Stablecoin = typeof STABLECOINS[number];
 
 export function isStablecoin(currency: string): currency is Stablecoin {

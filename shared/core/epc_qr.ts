@@ -7,7 +7,6 @@
 const AMOUNT_MAX = 99_999_999_999;
 const NAME_MAX = 70;
 
-/** A transfer that the payer shall make. */
 interface RequestedTransfer {
   iban: string;
   bic: string;

@@ -101,7 +101,6 @@ export class ApiError extends Error {
     super(message);
   }
 
-  /** The HTTP status of the code. */
   get status(): number {
     return ERROR_CATALOGUE[this.code].status;
   }

@@ -56,7 +56,6 @@ export function targetDayOfOrder(at: Date, cut_off: string): string {
   return firstTargetDay(centralEuropeanTime(at).slice(11, 16) < cut_off ? day : addDays(day, 1));
 }
 
-/** Returns the date in central Europe at a time. */
 export function centralEuropeanDate(at: Date): string {
   return centralEuropeanTime(at).slice(0, 10);
 }

@@ -25,7 +25,6 @@ export interface Sealed {
 /** Seals texts with the first of its keys, and opens those of every key. */
 export class Vault {
   readonly #keys: ReadonlyMap<string, Uint8Array>;
-  /** The id of the key that seals. */
   readonly key_id: string;
   /** The ids of the other keys, which only open. */
   readonly older_key_ids: readonly string[];

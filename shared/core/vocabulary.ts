@@ -72,7 +72,6 @@ export const REFUND_REASONS = [
   "other",
 ] as const;
 
-/** Every status of a refund. */
 export const REFUND_STATUSES = ["pending", "completed", "failed"] as const;
 
 /** Every result of the bank's verification of a payee. */
@@ -115,7 +114,6 @@ export const NETWORKS = [
   "tron",
 ] as const;
 
-/** Every status of a transfer. */
 export const TRANSFER_STATUSES = ["pending", "completed", "failed", "cancelled"] as const;
 
 /** Every status of a delivery. An `available` one waits in an inbox for its receiver. */
@@ -161,7 +159,6 @@ export const TRANSFER_EVENT_TYPES = [
   "transfer.cancelled",
 ] as const;
 
-/** Event types that show a webhook endpoint. */
 export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as const;
 
 export const INSTRUMENT_EVENT_TYPES = ["instrument.updated", "instrument.ended"] as const;

@@ -64,7 +64,6 @@ export function signDelivery(delivery: DeliveryToSign): Record<string, string> {
   };
 }
 
-/** The keys of one secret, one for each form of signature. */
 interface Signer {
   own: HmacKey;
   standard: HmacKey;

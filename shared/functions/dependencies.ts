@@ -57,7 +57,6 @@ export type OpenDependencies =
   & BridgeDependencies
   & { close(): Promise<void> };
 
-/** Builds the dependencies from settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
   const { max_connections, prepare, unavailable_after_ms, on_statement, database_authority } =
     settings;

@@ -23,7 +23,6 @@ import { TRANSFER_ROUTES } from "../http/transfer_routes.ts";
 import { BANK_DETAILS_ROUTES } from "../http/bank_details_routes.ts";
 import { WEBHOOK_ROUTES } from "../http/webhook_routes.ts";
 
-/** Every operation of the function. */
 export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
   ...PAYMENT_ROUTES,
   ...REFUND_ROUTES,

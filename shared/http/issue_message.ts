@@ -14,7 +14,6 @@ import { isOptional, memberOf, requirementOf } from "../schema/requirement.ts";
 interface Fault {
   /** The path of the field in the error: `card.number`. */
   param: string;
-  /** The sent value. */
   sent: unknown;
   /** The original text of a number that is not written as a plain integer. */
   literal: string | undefined;

@@ -112,7 +112,6 @@ export function lostEntries(at_ms: number, count: number): LogLine {
   };
 }
 
-/** Writes a line to standard output. */
 export function writeLogLine(line: LogLine): void {
   console.log(JSON.stringify(line));
 }

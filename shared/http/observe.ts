@@ -33,7 +33,6 @@ const LOGGED_METHODS: ReadonlySet<string> = new Set([
 /** The route of a request whose path has none, or that ended before. */
 const UNKNOWN_ROUTE = "unknown";
 
-/** Observes every request of a function. */
 export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   const policy = `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`;
   const respond = async (c: Context<Env>, next: Next, describe?: Describe) => {

@@ -18,7 +18,6 @@ interface PageQuery {
 
 type Filters = Record<string, string | undefined>;
 
-/** The kind of a list, and its filters from the query. */
 type Requested = Pick<PageRequest, "kind" | "parent_id"> & { filters: Filters };
 
 /** The parts that differ between these operations. */

@@ -7,7 +7,6 @@ import { ApiError } from "../core/errors.ts";
 import { idPattern, type IdPrefix } from "../core/ids.ts";
 import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "./route.ts";
 
-/** A kind of resource that a path names by its id. */
 interface PathKind {
   prefix: IdPrefix;
   noun: string;

@@ -45,7 +45,6 @@ export interface RequestState {
   environment_id: string | null;
   /** The idempotency key of the request; null without one, and before it is read. */
   idempotency_key: string | null;
-  /** Route template, for the log. */
   route_template: string;
   /** Null if the path has none. */
   route: Route | null;
@@ -69,7 +68,6 @@ export interface Env {
   Variables: { state: RequestState; deps: Dependencies };
 }
 
-/** The randomness and the settings that a request has from its environment. */
 export interface EnvironmentValues {
   random: RandomSource;
   /** Takes part in the ids (`idGenerator`); undefined: they follow the time of the request. */
@@ -80,15 +78,12 @@ export interface EnvironmentValues {
   settings: SandboxSettings | null;
 }
 
-/** The parts of a request that its environment reads. */
 export interface Requested {
   route: Pick<Route, "method" | "home" | "paths" | "without_faults">;
-  /** The id in the path as it was sent. */
   sent_id: string;
   idempotency_key: string | null;
 }
 
-/** Decides a request in its environment, which gives the access. */
 type Decide = <T>(
   scope: Scope | null,
   decide: (access: Access, values: EnvironmentValues) => Promise<T>,
@@ -99,7 +94,6 @@ export interface ObservedRequest {
   method: string;
   /** The whole URL, for its query. */
   url: string;
-  /** The path from the name of the function on. */
   path: string;
   status: number;
   is_replay: boolean;

@@ -10,7 +10,6 @@
 
 import { isLockTimeout, isOverdue, isUnavailable } from "../core/database_error.ts";
 
-/** The statement of a batch, and its limits. */
 interface BatcherOptions<Item, Result> {
   /**
    * Sends items in one statement. Returns their responses in the same order. Throws the driver's
@@ -46,7 +45,6 @@ interface Entry<Item, Result> {
 /** Fewer items of a batch are no load, so that the next batch waits for no item. */
 const MANY = 8;
 
-/** Batches items of one kind. */
 export class Batcher<Item, Result = void> {
   readonly #options: BatcherOptions<Item, Result>;
   /** By owner, each in order of arrival; the first owner has the next turn. */

@@ -29,7 +29,6 @@ export interface FairQueueBounds {
   refusal?: string;
 }
 
-/** The slots of a running job. */
 export interface Slot {
   /** Records that a part of the job has ended. The next part keeps the slots. */
   endPart(is_success: boolean): void;

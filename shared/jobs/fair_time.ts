@@ -13,7 +13,6 @@ export class FairTime {
   /** Accounts that have used more than that; all others are level with it. */
   readonly #had_ms = new Map<string, number>();
 
-  /** Starts a job of this account. */
   begin(account: string, now_ms: number): void {
     this.#running = { account, since_ms: now_ms };
     this.#level_ms = this.#had_ms.get(account) ?? this.#level_ms;

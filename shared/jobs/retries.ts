@@ -16,7 +16,6 @@ const BOUNDS = { retries: 100, within_ms: 3_000 };
 /** Longest pause before the first retry. It doubles with each further one, up to `last`. */
 const PAUSE_MS = { first: 2, last: 64 };
 
-/** The budget of one request. */
 export class Retries {
   readonly #bounds: typeof BOUNDS;
   #made = 0;

@@ -4,9 +4,7 @@
  * jobs reduce them, whether they succeed or fail. Pure: the caller passes the times.
  */
 
-/** The numbers of slots of one kind of owner. */
 export interface SlotBounds {
-  /** Slots of a new owner. */
   readonly first: number;
   /** Most slots of a fast owner. */
   readonly most: number;

@@ -15,7 +15,6 @@ const POLL_SPACING_MS = 20;
 /** Returns those of the readers for which something has changed. */
 type FindChanged<Reader> = (readers: readonly Reader[]) => Promise<readonly Reader[]>;
 
-/** A read that can wait. */
 interface WaitingRead<Reader, Page> {
   /** Milliseconds. */
   patience_ms: number;
@@ -37,7 +36,6 @@ interface Waiting<Reader> {
   is_given_up: boolean;
 }
 
-/** The waiting readers of an isolate. */
 export class WaitingReaders<Reader> {
   readonly #findChanged: FindChanged<Reader>;
   readonly #on_error: (error: unknown) => void;
@@ -55,7 +53,6 @@ export class WaitingReaders<Reader> {
     this.#on_error = on_error;
   }
 
-  /** The number of waiting readers. */
   get size(): number {
     return this.#waiting.size;
   }
@@ -172,7 +169,6 @@ export class WaitingReaders<Reader> {
     }
   }
 
-  /** Wakes the readers for which something has changed. */
   async #wakeChanged(waiting: readonly Waiting<Reader>[]): Promise<void> {
     const changed = new Set(await this.#findChanged(waiting.map(({ reader }) => reader)));
     for (const { reader, wake } of waiting) if (changed.has(reader)) wake();

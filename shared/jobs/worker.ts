@@ -15,7 +15,6 @@ import { Alarm } from "./alarm.ts";
 /** Shortest time between the starts of two polls. */
 const POLL_SPACING_MS = 5;
 
-/** Jobs that were leased together. */
 export interface Leased<Job> {
   jobs: readonly Job[];
   /** True if more jobs may be due now. */
@@ -39,7 +38,6 @@ interface JobWorkerOptions<Job, Result> {
   most_results?: number;
 }
 
-/** Does jobs of one kind. */
 export class JobWorker<Job, Result = never> {
   readonly #options: JobWorkerOptions<Job, Result>;
   /** Notifies the worker of the jobs that it has rescheduled. */

@@ -54,7 +54,6 @@ import {
 interface AdvanceOptions {
   /** The present dispute of the payment. */
   dispute?: Dispute | null;
-  /** The reason of a new dispute. */
   reason?: DisputeReason | undefined;
   /** The amount that the payer sends now, of a payment that the payer sends. */
   amount_received?: number | undefined;
@@ -152,7 +151,6 @@ function isReturned({ returns }: Rail): boolean {
   return returns !== null;
 }
 
-/** Returns the event that moves a payment to a status. */
 function eventTo(
   operation: Operation,
   payment: Payment,

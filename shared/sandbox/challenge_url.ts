@@ -12,7 +12,6 @@ const TOKEN_BYTES = 24;
 const TOKEN = /^[0-9a-f]{48}$/;
 
 export interface PayerUrls {
-  /** Base URL of the functions. */
   base_url: string;
   /** URL of the page for payers without a slash at its end; null: it is not hosted. */
   checkout_url: string | null;

@@ -24,7 +24,6 @@ export interface Challenges {
   complete(token: string, result: AuthenticationResult): Promise<Challenge>;
 }
 
-/** Creates the operations over a store. */
 export function createChallenges(
   { store, origins }: { store: ProviderStore; origins: Origins },
 ): Challenges {

@@ -27,7 +27,6 @@ export interface Sandboxes {
   end(request: ServiceRequest, id: string): Promise<Reply>;
 }
 
-/** Creates the operations over a store. */
 export function createSandboxes(store: SandboxStore): Sandboxes {
   return {
     async create(request, caller, { name, expires_in, seed }) {

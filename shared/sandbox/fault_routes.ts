@@ -16,7 +16,6 @@ const shared = {
   response: Fault,
 } as const;
 
-/** The operations on declared faults. */
 export const FAULT_ROUTES: readonly Route[] = [
   sandboxRoute({
     ...shared,

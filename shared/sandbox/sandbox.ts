@@ -18,9 +18,7 @@ export interface Sandbox {
   disposable: Sandboxes;
   clock: SandboxClock;
   changes: SandboxChanges;
-  /** The declared faults. */
   faults: FaultStore;
-  /** The settings by key. */
   known_settings: KnownSettings;
   seeded_store: SeededStore;
   /** Whether the requests are logged for their merchants. */

@@ -21,7 +21,6 @@ interface Position {
   position: string;
 }
 
-/** The changes of all sandboxes. */
 export class SandboxChanges {
   readonly #database: Database;
   readonly #calls: EntryCalls;

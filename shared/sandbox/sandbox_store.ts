@@ -36,7 +36,6 @@ interface NewSandbox {
   key: StoredSecret & { key_id: string };
 }
 
-/** A new key of a sandbox. */
 interface NewSandboxKey {
   id: string;
   name: string;

@@ -52,7 +52,6 @@ function isOfRun({ method, path, raw: { headers } }: Context<Env>["req"]): boole
   return !LOOKS.test(path) && !(method === "GET" && isFromPage(headers));
 }
 
-/** Numbers a request of a seeded sandbox. */
 export async function numberRequest(
   c: Context<Env>,
   { known_settings, seeded_store }: Sandbox,

@@ -40,7 +40,6 @@ export class SeededStore {
     return parseSettings(row!.settings);
   }
 
-  /** Stores a line of the transcript. */
   async keep(access: Access, n: number, line: string): Promise<void> {
     const storage_gb = access.storage?.gb ?? null;
     await this.#calls.run(access, STORE, [access.key_hash, String(n), line, storage_gb]);

@@ -18,7 +18,6 @@ export const MAX_KEY_OVERLAP_S = 604_800;
 /** Time in seconds that older secrets work after a rotation by default (contract §5). */
 export const DEFAULT_KEY_OVERLAP_S = 86_400;
 
-/** The scopes of a new key. */
 export const NewKeyScopes = mustBe(
   z.array(Scope).min(1).max(SCOPES.length)
     .transform((scopes) => [...new Set(scopes)]).optional()
@@ -41,7 +40,6 @@ export const CreateApiKeyBody = z.object({
 }).describe("A test key for the caller's own sandbox");
 export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 
-/** The body of `POST /v1/api_keys/{id}/rotate`. */
 export const RotateApiKeyBody = z.object({
   expires_in: mustBe(
     z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
@@ -76,7 +74,6 @@ export const ApiKey = z.object({
 }).describe("An API key");
 export type ApiKey = z.infer<typeof ApiKey>;
 
-/** The query of `GET /v1/api_keys`. */
 export const ListApiKeysQuery = z.object({
   ...page("key_"),
 });

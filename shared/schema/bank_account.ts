@@ -73,7 +73,6 @@ export interface PayeeInput {
   address?: AddressInput | undefined;
 }
 
-/** The speed of a payout to a bank account. */
 export const Speed = z.enum(["standard", "instant"]).describe(
   "`instant` asks for SEPA Instant, for EUR to an IBAN only. If the payee's bank does not take " +
     "it, the payout fails, and is not sent again as a standard one. By default `standard`",
@@ -81,7 +80,6 @@ export const Speed = z.enum(["standard", "instant"]).describe(
 
 export const ShownSpeed = Speed.nullable().describe("Null if no bank pays it out");
 
-/** The result of the bank's verification of a payee. */
 export const PayeeCheck = z.enum(PAYEE_CHECKS).describe(
   "The bank's comparison of the payee's name with the account. `unavailable`: the bank could not " +
     "compare them. `pending`: the bank has not finished. With `close_match`, `no_match` and " +
@@ -89,5 +87,4 @@ export const PayeeCheck = z.enum(PAYEE_CHECKS).describe(
 );
 export type PayeeCheck = z.infer<typeof PayeeCheck>;
 
-/** The result in a response. */
 export const ShownPayeeCheck = PayeeCheck.nullable().describe("Null if the bank has told none");

@@ -6,7 +6,6 @@ import { waitFor } from "./wait.ts";
 
 const CURSOR = /^chg_[0-9a-f]{32}$/;
 
-/** The query of `GET /changes`. */
 export const ReadChangesQuery = z.object({
   after: mustBe(
     z.string().regex(CURSOR).optional().describe(
@@ -18,7 +17,6 @@ export const ReadChangesQuery = z.object({
 });
 export type ReadChangesQuery = z.infer<typeof ReadChangesQuery>;
 
-/** The response to a read of changes. */
 export const Changes = z.object({
   object: z.literal("changes"),
   changed: z.boolean().describe(

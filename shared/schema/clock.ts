@@ -8,7 +8,6 @@ import { Instant, Time } from "./values.ts";
 const ClockMode = z.enum(["real", "frozen"])
   .describe("`real`: the clock runs. `frozen`: it stands");
 
-/** The body of `POST /clock`. */
 export const SetClockBody = z.object({
   to: Time.optional().describe(
     "The new time, at most 400 days after the present one and not after 2200-01-01T00:00:00Z. A " +
@@ -37,12 +36,10 @@ const CLOCK = {
     ),
 };
 
-/** The response to `GET /clock`. */
 export const Clock = z.object(CLOCK).describe("The clock of a sandbox");
 
 const Count = z.int().min(0);
 
-/** The query of `GET /clock/due`. */
 export const DueQuery = z.object({
   until: Time.optional().describe("Only what is due until this RFC 3339 time of the sandbox"),
 });
@@ -69,7 +66,6 @@ const DueKind = z.enum([
     "`delivery`: a webhook is sent. `instrument_end`: a mandate ends after 36 months without use",
 );
 
-/** The response to `GET /clock/due`. */
 export const Due = z.object({
   object: z.literal("due"),
   now: Instant,
@@ -91,7 +87,6 @@ export const Due = z.object({
   ),
 }).describe("The things that the clock of a sandbox brings next");
 
-/** The response to `POST /clock`. */
 export const ClockAdvance = z.object({
   ...CLOCK,
   did: z.object({

@@ -5,7 +5,6 @@ import { CustomerId, Email } from "./values.ts";
 
 const Count = z.number().int().min(0);
 
-/** The response to an erasure. */
 export const ErasedCustomer = z.object({
   object: z.literal("customer"),
   id: CustomerId.nullable().describe("Your own id of the customer; null after an e-mail address"),
@@ -15,7 +14,6 @@ export const ErasedCustomer = z.object({
   has_more: z.boolean().describe("True: the service erases the rest within a day"),
 }).describe("The erasure of a customer");
 
-/** The query of an erasure by e-mail address. */
 export const EraseByEmailQuery = z.object({
   email: Email.describe("The exact e-mail address of payments without `customer.id`")
     .meta({ example: "ada@example.com" }),

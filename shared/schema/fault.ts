@@ -30,7 +30,6 @@ const FaultKind = z.enum(FAULT_KINDS).describe(
 );
 type FaultKind = z.infer<typeof FaultKind>;
 
-/** The way in which the target fails. */
 const FaultName = mustBe(
   z.enum(FAULT_NAMES).describe(
     "The way in which the target fails. Each kind of target has faults of its own",
@@ -112,7 +111,6 @@ function listed(values: readonly string[]): string {
 const Times = z.number().int().min(1).max(MAX_FAULT_TIMES);
 const DelayMs = z.number().int().min(1).max(MAX_FAULT_DELAY_MS);
 
-/** The body of `POST /faults`. */
 export const CreateFaultBody = z.object({
   on: FaultKind,
   fault: FaultName,
@@ -126,7 +124,6 @@ export const CreateFaultBody = z.object({
 );
 export type CreateFaultBody = z.infer<typeof CreateFaultBody>;
 
-/** A declared fault in a response. */
 export const Fault = z.object({
   id: id("flt_"),
   object: z.literal("fault"),
@@ -146,7 +143,6 @@ export const DeletedFault = z.object({
   deleted: z.literal(true).describe("Always true"),
 }).describe("A fault that was deleted: it does not happen any more");
 
-/** The query of `GET /faults`. */
 export const ListFaultsQuery = z.object({
   ...page("flt_"),
 });

@@ -9,7 +9,6 @@ import { waitFor } from "./wait.ts";
 /** The form of a cursor: the endpoint, and a position in its inbox. */
 export const INBOX_CURSOR = /^inb_([0-9a-z]{26})_(\d{1,15})$/;
 
-/** The query of `GET /v1/webhook_endpoints/{id}/inbox`. */
 export const ReadInboxQuery = z.object({
   after: mustBe(
     z.string().regex(INBOX_CURSOR).optional().describe(
@@ -32,7 +31,6 @@ export const InboxDelivery = z.object({
 }).describe("A delivery in an inbox: the request that an endpoint with a URL would get");
 export type InboxDelivery = z.infer<typeof InboxDelivery>;
 
-/** The response to a read of an inbox. */
 export const Inbox = z.object({
   object: z.literal("inbox"),
   data: z.array(InboxDelivery).describe(
@@ -46,7 +44,6 @@ export const Inbox = z.object({
 }).describe("Deliveries in the inbox of a webhook endpoint");
 export type Inbox = z.infer<typeof Inbox>;
 
-/** The body of `POST /v1/webhook_endpoints/{id}/recover`. */
 export const RecoverDeliveriesBody = z.object({
   since: Time.describe("The first time of the period, at most 30 days ago"),
   until: Time.optional().describe("The last time of the period. By default the present"),

@@ -52,7 +52,6 @@ export const AccountBalance = z.object({
   amount_minor: Sum.describe("Credits less debits, in minor units"),
 }).describe("The balance of one account in one currency");
 
-/** The response to `GET /v1/balance`. */
 export const Balance = z.object({
   object: z.literal("balance"),
   livemode: z.boolean(),

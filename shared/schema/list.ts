@@ -76,7 +76,6 @@ export function oneSubject(
 
 const SUBJECTS = ["payment_id", "transfer_id", "instrument_id"] as const;
 
-/** The query of `GET /v1/payments`. */
 export const ListPaymentsQuery = z.object({
   ...page("pay_"),
   status: PaymentStatus.optional().describe("Only payments in this status"),
@@ -99,7 +98,6 @@ export const ListPaymentsQuery = z.object({
   created_before: Before,
 });
 
-/** The query of `GET /v1/payments/totals`. */
 export const PaymentTotalsQuery = z.object({
   starting_after: cursor("pay_"),
   from: Time.optional().describe("Only payments created at or after this RFC 3339 time"),
@@ -138,24 +136,20 @@ export const PaymentTotal = z.object({
   amount_refunded: SumOfOneSide.describe("The sum that was refunded"),
 }).describe("Payments of a span of time that have the same status and currency");
 
-/** The query of `GET /v1/refunds`. */
 export const ListRefundsQuery = z.object({
   ...page("re_"),
   payment_id: id("pay_").optional().describe("Only refunds of this payment"),
   status: RefundStatus.optional().describe("Only refunds in this status"),
 });
 
-/** The query of `GET /v1/payments/{id}/refunds`. */
 export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true, status: true });
 
-/** The query of `GET /v1/disputes`. */
 export const ListDisputesQuery = z.object({
   ...page("dp_"),
   payment_id: id("pay_").optional().describe("Only disputes of this payment"),
   status: DisputeStatus.optional().describe("Only disputes in this status"),
 });
 
-/** The query of `GET /v1/ledger_entries`. */
 export const ListLedgerEntriesQuery = z.object({
   ...page("le_"),
   payment_id: id("pay_").optional().describe(
@@ -167,7 +161,6 @@ export const ListLedgerEntriesQuery = z.object({
   currency: Currency.optional().describe("Only entries in this currency"),
 }).superRefine(oneSubject);
 
-/** The query of `GET /v1/transfers`. */
 export const ListTransfersQuery = z.object({
   ...page("tr_"),
   status: TransferStatus.optional().describe("Only transfers in this status"),
@@ -177,7 +170,6 @@ export const ListTransfersQuery = z.object({
   created_before: Before,
 });
 
-/** The query of `GET /v1/instruments`. */
 export const ListInstrumentsQuery = z.object({
   ...page("ins_"),
   customer_id: CustomerId.optional().describe("Only instruments of this customer"),
@@ -185,7 +177,6 @@ export const ListInstrumentsQuery = z.object({
   method_kind: MethodKind.optional().describe("Only instruments of this kind of method"),
 });
 
-/** Makes the schema of a list of one kind of item. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     object: z.literal("list"),

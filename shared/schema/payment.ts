@@ -48,7 +48,6 @@ export const PaymentStatus = z.enum(PAYMENT_STATUSES).describe(
 );
 export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
-/** Kinds of payment methods, by their names in variant B. */
 export const MethodKind = z.enum(METHOD_KINDS).describe("Kind of the payment method (variant B)");
 export type MethodKind = z.infer<typeof MethodKind>;
 
@@ -170,14 +169,12 @@ function tokenOrNumber(
   });
 }
 
-/** The place of a payment among those of its mandate. */
 const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
   "The place of the payment among those of the mandate. `recurring` can be the first too. " +
     "Nothing is collected after `final` or `one_off`",
 );
 export type MandateSequence = z.infer<typeof MandateSequence>;
 
-/** How an instrument can be used. */
 export const InstrumentUsage = z.enum(INSTRUMENT_USAGES).describe(
   "`on_session`: for payments with the payer present. `off_session`: also without",
 );
@@ -319,11 +316,8 @@ function wholeMandate(
   }
 }
 
-/** The members of a create with an instrument. */
 export const INSTRUMENT_FIELDS = ["card", "iban", "wallet"] as const;
-/** The members that a saved instrument replaces. */
 const REPLACED = [...INSTRUMENT_FIELDS, "mandate", "save"] as const;
-/** The rules of instruments, for people. */
 export const ABOUT_INSTRUMENTS =
   `Send at most one of ${INSTRUMENT_FIELDS.map((name) => `\`${name}\``).join(", ")} and ` +
   "`instrument`. Without any of them and without `outcome` the payment is `pending`. If the payer " +
@@ -422,21 +416,18 @@ export const IbanMethod = z.object({
 export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet })
   .describe("The method of a payment by stablecoin");
 
-/** The instrument of a payment in a response. */
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 // Every kind has a method here, and every instrument of a create has a name above.
 METHOD_KINDS satisfies readonly PaymentMethod["type"][];
 type KeysOf<Method> = Method extends object ? Exclude<keyof Method, "type"> : never;
-/** The members of all methods. */
 export type MethodMember = KeysOf<PaymentMethod>;
 null! as Exclude<
   MethodMember & keyof CreatePaymentBody,
   "mandate"
 > satisfies typeof INSTRUMENT_FIELDS[number];
 
-/** The payer authenticates at the bank. */
 export const AuthenticateAction = z.object({
   type: z.literal("authenticate"),
   url: z.url().describe("Address of the page for the payer"),
@@ -448,7 +439,6 @@ export const AuthenticateAction = z.object({
       "authenticate within 24 hours",
   );
 
-/** The payer sends a bank transfer. */
 export const BankTransferAction = z.object({
   type: z.literal("bank_transfer"),
   iban: z.string().describe("IBAN to which the payer sends the money"),

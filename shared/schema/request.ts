@@ -30,7 +30,6 @@ export const IdempotencyKey = z.object({
 }).describe("An idempotency key that an API key has used within the last 24 hours");
 export type IdempotencyKey = z.infer<typeof IdempotencyKey>;
 
-/** The kind of client that sent a request. */
 export const RequestSource = z.enum(["program", "web_page"]).describe(
   "`web_page`: a browser sent the request for a page, such as the console. `program`: " +
     "anything else",
@@ -38,7 +37,6 @@ export const RequestSource = z.enum(["program", "web_page"]).describe(
 
 const LoggedBody = z.record(z.string(), z.unknown()).nullable().optional();
 
-/** A request in the log of a sandbox. */
 export const LoggedRequest = z.object({
   id: id("req_").describe("Id of the request, as in the header `Request-Id` of its response"),
   object: z.literal("request"),
@@ -78,7 +76,6 @@ const PATH_FORM_WORDS = 'a path that begins with the function: "/api-v1-payments
 const STATUS_WORDS = 'an HTTP status from 100 to 599, a class of them such as 4xx, or "error"';
 const RESOURCE_WORDS = "the id of a resource, copied from a response";
 
-/** The query of `GET /requests`. */
 export const ListRequestsQuery = z.object({
   ...page("req_"),
   method: mustBe(

@@ -69,7 +69,6 @@ export function memberOf(schema: z.ZodType, name: PropertyKey): z.ZodType | unde
   return every ?? (Object.hasOwn(named, name) ? named[name as string] : undefined);
 }
 
-/** Returns the names of the members that an object has. */
 export function namesOf(schema: z.ZodType): readonly string[] {
   return membersOf(schema).names;
 }

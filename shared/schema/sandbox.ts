@@ -16,7 +16,6 @@ export const DEFAULT_SANDBOX_S = 86_400;
 /** Longest seed of a sandbox in characters. The service chose the number. */
 const MAX_SEED = 100;
 
-/** The body of `POST /sandboxes`. */
 export const CreateSandboxBody = z.object({
   name: z.string().min(1).max(MAX_KEY_NAME).optional()
     .describe("A name for people, such as the branch or the test"),
@@ -38,7 +37,6 @@ export const CreateSandboxBody = z.object({
 }).describe("A disposable sandbox of the caller's account");
 export type CreateSandboxBody = z.infer<typeof CreateSandboxBody>;
 
-/** The body of `POST /sandboxes/{id}/keys`. */
 export const CreateSandboxKeyBody = z.object({
   name: z.string().min(1).max(MAX_KEY_NAME).default("Made for the sandbox")
     .describe("Your own name for the key"),
@@ -70,7 +68,6 @@ export const DisposableSandbox = z.object({
 }).describe("A disposable sandbox");
 export type DisposableSandbox = z.infer<typeof DisposableSandbox>;
 
-/** The query of `GET /sandboxes`. */
 export const ListSandboxesQuery = z.object({
   ...page("env_"),
 });

@@ -2,23 +2,19 @@
 
 import * as z from "zod";
 
-/** The response to `GET /health`. */
 export const Health = z.object({ status: z.literal("ok") }).describe("The database responds");
 export type Health = z.infer<typeof Health>;
 
-/** The response to `POST /internal/relay`. */
 export const DispatcherAwake = z.object({ status: z.literal("awake") }).describe(
   "The dispatcher has started due deliveries",
 );
 export type DispatcherAwake = z.infer<typeof DispatcherAwake>;
 
-/** The response to `POST /internal/retention`. */
 export const Purged = z.object({
   purged: z.number().int().min(0).describe("Number of rows that were deleted"),
 }).describe("The result of a call that deletes expired data");
 export type Purged = z.infer<typeof Purged>;
 
-/** The response to `GET /transcript`. */
 export const Transcript = z.string().describe(
   "One line of JSON for each request of the run, oldest first: its number `n`, the `request` " +
     "with method, path, idempotency key and body, and the `answer` with status, request id and " +
@@ -28,7 +24,6 @@ export type Transcript = z.infer<typeof Transcript>;
 
 const Count = z.number().int().min(0).describe("Number of deleted resources of this kind");
 
-/** The body of `POST /reset`. */
 export const ResetSandboxBody = z.object({
   webhook_endpoints: z.boolean().optional().describe(
     "Whether to delete the webhook endpoints too. By default they stay",

@@ -35,7 +35,6 @@ import {
 export const TransferStatus = z.enum(TRANSFER_STATUSES).describe("Status of a transfer");
 export type TransferStatus = z.infer<typeof TransferStatus>;
 
-/** The body of `POST /v1/transfers`. */
 export const CreateTransferBody = z.object({
   amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),

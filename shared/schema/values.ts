@@ -190,7 +190,6 @@ export function requiredAmount(body: NamedTwice, context: z.RefinementCtx): void
   });
 }
 
-/** Returns the amount of a body from either name. */
 export function amountOf(body: NamedTwice): number | undefined {
   return body.amount_minor ?? body.amount;
 }

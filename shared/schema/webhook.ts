@@ -38,7 +38,6 @@ const Url = mustBe(
 );
 const Notes = z.string().max(MAX_DESCRIPTION).describe("Your own text for people");
 
-/** The way in which an endpoint gets its events. */
 export const EndpointDelivery = z.enum(ENDPOINT_DELIVERIES).describe(
   "`url`: the service sends the events to the URL. `inbox`: there is no URL, and the receiver " +
     "reads the events",
@@ -84,7 +83,6 @@ export const UpdateWebhookEndpointBody = z.object({
 }).describe("The fields to change. Absent fields keep their values");
 export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody>;
 
-/** The body of `POST /v1/webhook_endpoints/{id}/rotate_secret`. */
 export const RotateWebhookSecretBody = z.object({
   expires_in: mustBe(
     z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
@@ -194,7 +192,6 @@ export const WebhookDelivery = z.object({
 }).describe("The delivery of an event to one endpoint");
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
-/** The body of `POST /webhooks/trigger`. */
 export const TriggerWebhookBody = z.object({
   endpoint_id: mustBe(
     z.string().describe("The endpoint that receives the event"),
@@ -208,12 +205,10 @@ export const TriggerWebhookBody = z.object({
 }).describe("The event to send");
 export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
-/** The query of `GET /v1/webhook_endpoints`. */
 export const ListWebhookEndpointsQuery = z.object({
   ...page("whe_"),
 });
 
-/** The query of `GET /v1/webhook_deliveries`. */
 export const ListWebhookDeliveriesQuery = z.object({
   ...page("whd_"),
   endpoint_id: id("whe_").optional().describe("Only deliveries to this webhook endpoint"),
@@ -227,7 +222,6 @@ export const ListWebhookDeliveriesQuery = z.object({
   status: DeliveryStatus.optional().describe("Only deliveries in this status"),
 }).superRefine(oneSubject);
 
-/** The query of `GET /v1/events`. */
 export const ListEventsQuery = z.object({
   ...page("evt_"),
   type: EventType.optional().describe("Only events of this type"),

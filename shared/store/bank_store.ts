@@ -20,7 +20,6 @@ interface OrderToExport {
   subject_body: string;
 }
 
-/** A file for the bank. */
 export interface StoredExport {
   id: string;
   kind: string;
@@ -37,13 +36,11 @@ export interface StoredExport {
   is_written: boolean;
 }
 
-/** A file to store, with its orders. */
 type NewExport = Omit<StoredExport, "created_at" | "is_written"> & Sealed & {
   /** `uetr` of a payout by SWIFT. */
   orders: { id: string; batch_id: string; uetr?: string }[];
 };
 
-/** An order, with the file that has it. */
 export interface BankOrder {
   /** The payment, refund or transfer. */
   id: string;
@@ -125,14 +122,12 @@ export interface NewStatement {
   } | null;
 }
 
-/** Rows of a file to import. */
 export interface NewRows {
   /** Null for rows of another kind of file. */
   statement: NewStatement | null;
   /** Whether its entries end here, and come to the difference of its balances. */
   proves_balances: boolean;
   entries: NewEntry[];
-  /** Events that belong to no entry. */
   provider_events: ProviderEvent[];
   checks: NewCheck[];
   /**

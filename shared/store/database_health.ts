@@ -16,7 +16,6 @@ const PROBE_FOR_MS = 10_000;
 /** If a timer fires this late, the process was busy, and the check gets more time. */
 const LATE_MS = 250;
 
-/** A health check of a database. */
 export interface Probe {
   /** Runs the check. Rejects if it fails. */
   ask(): Promise<unknown>;

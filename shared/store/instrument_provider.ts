@@ -2,7 +2,6 @@
 export interface InstrumentProvider {
   /** The account of the provider, `pac_…`. */
   account: string;
-  /** The provider's id of the customer. */
   customer: string;
   /** The provider's id of the card. Absent: the payment that was to save it was not successful. */
   token?: string;

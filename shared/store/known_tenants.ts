@@ -37,7 +37,6 @@ export class KnownTenants {
     if (account) this.#tenants.set(key_hash, `${livemode ? "live" : "test"} ${account}`);
   }
 
-  /** Forgets a key that the database has refused. */
   forget(key_hash: string): void {
     this.#tenants.delete(key_hash);
   }

@@ -5,7 +5,6 @@ import type { PageRequest } from "./page_request.ts";
 
 export const LIST = `select * from pay.list(p_requests => $1::text)`;
 
-/** A page to read, with the access of its request. */
 export interface RequestedPage {
   access: Access;
   page: PageRequest;

@@ -2,7 +2,6 @@
 
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
-/** Kinds of resources that can be read by id. */
 export type ResourceKind =
   | "payments"
   | "refunds"
@@ -18,7 +17,6 @@ export type ResourceKind =
   | "own_checkout"
   | "events"
   | "api_keys"
-  /** The key of the request. */
   | "own_api_key"
   | "sandboxes"
   | "webhook_endpoints"
@@ -31,7 +29,6 @@ export type ResourceKind =
 
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;
 
-/** A resource to load, with the access of its request. */
 export interface RequestedResource {
   access: Access;
   /** Null: the statement only checks the key and its scope. */

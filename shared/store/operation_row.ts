@@ -5,7 +5,6 @@ import type { InstrumentUsage, MethodKind } from "../schema/payment.ts";
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { SandboxSettings } from "./sandbox_settings.ts";
 
-/** Operations that the service requests from a provider. */
 export type ProviderOp =
   | "authorize"
   | "capture"
@@ -16,9 +15,7 @@ export type ProviderOp =
   | "expire"
   /** Ends a payment whose payer has done nothing for 24 hours. */
   | "abandon"
-  /** Sends the evidence of a dispute. */
   | "dispute_evidence"
-  /** Gives up a dispute. */
   | "dispute_accept"
   /** Loses a dispute that is open when its time is over. In the sandbox only. */
   | "dispute_expire"
@@ -50,7 +47,6 @@ interface OperationRequest {
   has_address?: true;
   /** Where the payer comes back to the page of checkouts; absent: `return_url` of the payment. */
   return_url?: string;
-  /** For an operation on a dispute. */
   dispute?: DisputeRequest;
   /** The result that the sandbox's provider replies later; absent: that of its instrument. */
   simulated?: Readonly<Record<string, string>>;

@@ -14,7 +14,6 @@ import { parseSettings, type SandboxSettings } from "./sandbox_settings.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
-  /** Limit of one key. */
   key: number;
   /** Limit of all live keys of an account together, and of all keys of its sandboxes. */
   account: number;
@@ -47,7 +46,6 @@ export interface Access {
    * Requests that add nothing, such as a reset, are not refused.
    */
   storage: { gb: number; adds: boolean } | null;
-  /** The retries that are left to the request. */
   retries: Retries;
   /**
    * Called with the id of the key, the smaller number of requests left to it or its account, and

@@ -64,11 +64,9 @@ export interface ProviderEvent {
   at: string;
   /** False: the provider's object belongs to a test mode and moves no money. */
   livemode: boolean;
-  /** The reason of a decline. */
   decline_code?: DeclineCode;
   /** The provider's own advice after a decline. Absent: the usual one of the code. */
   advice?: DeclineAdvice;
-  /** The reason of a failure. */
   failure_code?: FailureCode;
   /** The bank's code of a return, such as `R01`. */
   return_code?: string;
@@ -94,7 +92,6 @@ export interface ProviderEvent {
 
 /** The part of an event that only a provider of cards reports. */
 export interface CardReport {
-  /** The card behind the token. */
   shown?: ShownCard;
   /** The end of the authorization, for `authorized`. RFC 3339; absent: the provider names none. */
   capture_before?: string;
@@ -137,12 +134,10 @@ interface BankReport {
   payee_check?: PayeeCheck;
 }
 
-/** The parts of a dispute that a provider knows. */
 export interface DisputeReport {
   reason: DisputeReason;
   /** RFC 3339; null: the provider names no time. */
   evidence_due_by: string | null;
-  /** The evidence that the provider has taken. */
   evidence?: { text: string; is_submitted: boolean };
 }
 
@@ -165,14 +160,12 @@ export interface ProviderTotal {
   net_minor: number;
 }
 
-/** An account at a provider, with the names of its secrets. */
 export interface StoredAccount {
   /** `pac_…`, or `sandbox` in a test environment. */
   id: string;
   environment_id: string;
   connector: string;
   settings: Record<string, string>;
-  /** Name of the variable with the API secret. */
   secret_name: string | null;
   /** Names of the variables with the secrets that sign notifications, newest first. */
   notification_secret_names: string[];
@@ -197,7 +190,6 @@ export interface DepositState {
 export type HandledProviderEvent = ProviderEvent & {
   /** `unmatched`: there is no such payment or transfer. Null: the worker handles it later. */
   outcome: "applied" | "ignored" | "exception" | "unmatched" | null;
-  /** The reason of an exception, for the operator. */
   exception: string | null;
   /** The signed change of the balance at the provider that the ledger has booked after this. */
   booked_minor: number;
@@ -252,7 +244,6 @@ export interface ProviderWork {
   account: StoredAccount;
   /** The operation to send or to sync; for an event the newest operation of its kind, or null. */
   operation: OperationRow | null;
-  /** The event to handle. */
   event: StoredProviderEvent | null;
   /** The payment or transfer; null if there is none. */
   subject_body: string | null;

@@ -8,7 +8,6 @@ import { toApiError } from "./database.ts";
 import type { KnownTenants } from "./known_tenants.ts";
 import type { Access, Row } from "./outcome.ts";
 
-/** Limits of the statements of requests. */
 export interface BatchLimits {
   /** Most statements under way. */
   concurrency: number;

@@ -118,7 +118,6 @@ function requestParameters(requests: readonly RequestLogEntry[]): [keys: string,
   return [JSON.stringify(keys), JSON.stringify(rows)];
 }
 
-/** The entries that wait. */
 export class RequestLog {
   readonly #batcher: Batcher<Entry>;
   readonly #on_loss: (entries: number) => void;
@@ -165,7 +164,6 @@ export class RequestLog {
     this.#limits = limits;
   }
 
-  /** Adds a request to the log of its sandbox. */
   logRequest(request: RequestLogEntry): void {
     if (this.#requests >= this.#limits.waiting) return void this.#lost++;
     this.#requests++;

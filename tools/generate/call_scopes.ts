@@ -3,7 +3,6 @@
 import { CLIENT_METHODS } from "./code_samples/typescript.ts";
 import { ADDRESSES } from "./openapi/operations.ts";
 
-/** Renders the module. */
 export function renderCallScopes(): string {
   const lines = Object.entries(CLIENT_METHODS).map(([id, method]) => {
     const { operation } = ADDRESSES.find(({ operation }) => operation.id === id)!;

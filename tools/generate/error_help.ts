@@ -9,7 +9,6 @@ interface ErrorHelp {
   remedy: string;
 }
 
-/** The explanation of every code. */
 export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   invalid_parameter: {
     when: "a field, parameter or header is wrong: `param` names it",

@@ -12,7 +12,6 @@ import { Transfer } from "../../shared/schema/transfer.ts";
 import { CustomerId } from "../../shared/schema/values.ts";
 import { wrapped } from "./wrapped.ts";
 
-/** Columns of a line of SQL. */
 const LINE_WIDTH = 100;
 const INDENT = "      ";
 

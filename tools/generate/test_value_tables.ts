@@ -21,7 +21,6 @@ import { renderTable } from "./markdown_table.ts";
 
 export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
 
-/** The test tokens, as the lines of a table. */
 export const TOKEN_TABLE = renderTable(
   ["Token", "Card", "Payment"],
   Object.entries(TEST_TOKENS).map(([token, card]) => [
@@ -31,7 +30,6 @@ export const TOKEN_TABLE = renderTable(
   ]),
 );
 
-/** The test IBANs and wallets, as the lines of a table. */
 export const ACCOUNT_TABLE = renderTable(
   ["IBAN or wallet", "Payment"],
   [...TEST_IBANS, ...TEST_WALLETS].map(valueRow),

@@ -14,7 +14,6 @@ import { git } from "../git.ts";
 /** The part of the project that a fault changes. */
 export type FaultKind = "mutant" | "fix" | "sql";
 
-/** A fault that can be planted. */
 export interface Fault {
   kind: FaultKind;
   /** Unique, and the same in the next run. */

@@ -3,7 +3,6 @@
 import { fileURLToPath } from "node:url";
 import type { Fault, FaultKind } from "./faults.ts";
 
-/** A row of the table. */
 export interface NoticedFault {
   kind: FaultKind;
   name: string;

@@ -13,7 +13,6 @@ interface Part {
   version: string;
 }
 
-/** A part as the bill names it. */
 export interface Component extends Part {
   /** Its SPDX expression. Null: the package names none. */
   license: string | null;

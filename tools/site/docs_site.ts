@@ -79,7 +79,6 @@ function navigationOf(files: readonly ProjectFile[]): NavigationSection[] {
   ].filter(({ links }) => links.length > 0);
 }
 
-/** The index of all sections, as the page loads it. */
 function searchIndex(files: readonly ProjectFile[]): string {
   const index = new MiniSearch<SearchedSection>(SEARCH_OPTIONS);
   for (const { address, page } of files) {

@@ -26,7 +26,6 @@ const SCRIPT = "browser/standalone.js";
 
 const FOLDER = new URL("reference_site/", import.meta.url);
 const PAGE = "index.html";
-/** Placeholders in the page. */
 const POLICY_PLACE = "{{content-security-policy}}";
 const CONSOLE_PLACE = "<!-- console-link -->";
 const CONSOLE_LINK = '<a href="../../console/">Console</a>';

@@ -2,7 +2,6 @@
 
 import type { DeliveryAttempt, WebhookDelivery } from "../../../packages/client/mod.ts";
 
-/** An attempt with its delivery. */
 export interface Attempt {
   attempt: DeliveryAttempt;
   delivery: WebhookDelivery;

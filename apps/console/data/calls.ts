@@ -56,7 +56,6 @@ export interface Call<T> extends DescribedCall {
   take?(response: T): void;
 }
 
-/** A logged call. */
 export interface LoggedCall {
   number: number;
   call: DescribedCall;
@@ -162,7 +161,6 @@ export async function* readPages<T>(described: Call<Page<T>>): AsyncGenerator<Pa
   }
 }
 
-/** Empties the log. */
 export function clearLog(): void {
   call_log.value = [];
 }

@@ -38,7 +38,6 @@ export function csvHead(columns: readonly Column[]): string {
   return BYTE_ORDER_MARK + csvRow(columns);
 }
 
-/** Returns the rows of a page. */
 export function csvRows(columns: readonly Column[], items: readonly object[]): string {
   return items.map((item) => csvRow(columns.map((column) => valueOf(item, column)))).join("");
 }
@@ -82,7 +81,6 @@ export const MAX_ROWS_IN_MEMORY = 50_000;
 /** Most rows of a file that is written page by page. Excel shows 1 048 576. */
 export const MAX_ROWS = 1_000_000;
 
-/** A written file. */
 export interface Exported {
   rows: number;
   /** Whether the list has more items than the file. */

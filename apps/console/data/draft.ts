@@ -7,10 +7,8 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import { maskedKey, session } from "./session.ts";
 import { isSecret, openShelf } from "./shelf.ts";
 
-/** A change of some values. */
 export type Change<D> = (changed: Partial<D>) => void;
 
-/** The names of the values that are texts. */
 type TextName<D> = { [N in keyof D]-?: D[N] extends string ? N : never }[keyof D] & string;
 
 /** The values of a form that the tab keeps. */

@@ -12,7 +12,6 @@ export class FieldError extends Error {
   }
 }
 
-/** A failure for the page. */
 export interface Failure {
   /**
    * `refused`: the API responded with an error. `undecided`: the request may have had an effect.
@@ -20,14 +19,12 @@ export interface Failure {
    */
   kind: "refused" | "undecided" | "unsent";
   message: string;
-  /** The error code of the API. */
   code: string | null;
   /** The field at fault, as the API names it: `card.number`. */
   param: string | null;
   request_id: string | null;
 }
 
-/** Converts an error to a failure. */
 export function failureOf(error: unknown): Failure {
   const failure = { code: null, param: null, request_id: null };
   if (error instanceof ApiError) {

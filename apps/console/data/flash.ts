@@ -20,7 +20,6 @@ export function showFlash(text: string, kind: FlashText["kind"] = "good", code?:
   flash.value = { kind, text, place: place(route.value), ...(code !== undefined && { code }) };
 }
 
-/** Shows the message about a declined payment, which the API has stored. */
 export function showDecline({ message, code }: ApiError): void {
   showFlash(`${message}. The payment is stored.`, "bad", code);
 }
@@ -32,7 +31,6 @@ export function addRetry(key: string, text: string): void {
   flash.value = { ...last, place: here, retry: { key, text } };
 }
 
-/** Removes the message. */
 export function clearFlash(): void {
   flash.value = null;
 }

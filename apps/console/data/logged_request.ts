@@ -18,7 +18,6 @@ export function endOfPath({ path, query }: LoggedRequest): string {
   return shortened(query === null ? end : `${end}?${query}`);
 }
 
-/** Returns the class of a status of HTTP. */
 export function statusTone(status: number): "good" | "warn" | "bad" {
   if (status < 400) return "good";
   return status < 500 ? "warn" : "bad";
@@ -34,7 +33,6 @@ export function isWhole({ path, query }: LoggedRequest): boolean {
   return !/[{*]/.test(path) && !(query ?? "").includes("***");
 }
 
-/** Returns the request for the client, with another body. */
 export function requestOf({ method, path, query }: LoggedRequest, body: Body): ApiRequest {
   return {
     method: method as ApiRequest["method"],

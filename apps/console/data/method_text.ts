@@ -10,7 +10,6 @@ const BRANDS: Readonly<Record<string, string>> = {
   discover: "Discover",
 };
 
-/** Returns the name of a card. */
 function cardText({ brand, last4 }: { brand: string; last4: string }): string {
   return `${BRANDS[brand] ?? brand} ···· ${last4}`;
 }
@@ -31,7 +30,6 @@ export function methodText({ method, method_kind }: Payment | Instrument): strin
   }
 }
 
-/** Returns the name of the destination of a transfer. */
 export function destinationText(destination: TransferDestination): string {
   if (destination.type === "iban") {
     const { country, last4 } = destination.iban;

@@ -13,7 +13,6 @@ type CallName = keyof typeof CALL_SCOPES;
 /** A scope that an action needs, or a call that has one. */
 export type Need = CallName | Scope;
 
-/** The calls that make the items of sections. */
 const CREATES: Readonly<Record<string, CallName>> = {
   payments: "payments.create",
   checkouts: "checkouts.create",
@@ -47,7 +46,6 @@ export function refusalOfCall({ resource, method }: DescribedCall): LacksScope |
   return name in CALL_SCOPES ? refusalOf(name as CallName) : null;
 }
 
-/** Returns the sections of which the key may make an item. */
 export function creatableSections(): string[] {
   return Object.keys(CREATES).filter(mayCreate);
 }

@@ -12,7 +12,6 @@ import { sandboxId } from "./session.ts";
 /** Returns the call with the options of its request, such as its idempotency key. */
 export type Build<T> = (options: RequestOptions) => Call<T>;
 
-/** The key of a request. */
 interface RetryKey {
   key: string;
   /** Forgets the key, unless the failure leaves open whether the request took effect. */

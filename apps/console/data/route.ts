@@ -16,7 +16,6 @@ export interface Route {
 export const linked_key = signal<string | null>(null);
 /** The hash of each list as it was last shown, with its filters and its page. */
 const shown_lists = new Map<string, string>();
-/** The current route. */
 export const route = signal<Route>(readHash());
 
 effect(() => {

@@ -3,14 +3,11 @@
  * file part by part. Other browsers hold the whole file in memory until it is complete.
  */
 
-/** A file that is written part by part. */
 export interface FileSink {
   /** Whether the parts are in memory until `close`. */
   is_in_memory: boolean;
   write(part: string): Promise<void>;
-  /** Completes the file. */
   close(): Promise<void>;
-  /** Discards the file. */
   discard(): Promise<void>;
 }
 
@@ -24,7 +21,6 @@ type ShowSaveFilePicker = (options: {
   >;
 }>;
 
-/** Saves a text as a file of the browser. */
 export function saveText(name: string, type: string, ...parts: string[]): void {
   const url = URL.createObjectURL(new Blob(parts, { type }));
   const link = document.createElement("a");

@@ -7,16 +7,13 @@
 import { batch, signal } from "@preact/signals";
 import type { ApiKey, DisposableSandbox } from "../../../packages/client/mod.ts";
 
-/** A key of the page. */
 export interface PageKey {
   api_key: string;
   /** Its scopes, which never change. Null: all. */
   scopes: ApiKey["scopes"];
 }
 
-/** A session. */
 export interface Session extends PageKey {
-  /** Absolute base URL of the API. */
   base_url: string;
   /** The disposable sandbox of the key, and the session before; absent for another sandbox. */
   disposable?: { sandbox: DisposableSandbox; parent: Session };
@@ -51,7 +48,6 @@ export function endSession(reason: unknown = null): void {
   is_stored.value = false;
 }
 
-/** Continues the session in a disposable sandbox. */
 export function switchSandbox(sandbox: DisposableSandbox, key: PageKey): void {
   const parent = session.value!;
   batch(() => {
@@ -60,7 +56,6 @@ export function switchSandbox(sandbox: DisposableSandbox, key: PageKey): void {
   });
 }
 
-/** Continues the session with a new secret of its key. */
 export function replaceSecret(secret: string): void {
   const next = { ...session.value!, api_key: secret };
   batch(() => {

@@ -81,10 +81,8 @@ export function typescriptOf({ resource, method, args }: DescribedCall, base_url
   ].join("\n");
 }
 
-/** The literals of a language. */
 interface Language {
   constant(value: boolean | null): string;
-  /** The name of a member. */
   name(name: string): string;
   step: string;
 }
@@ -121,7 +119,6 @@ function literal(value: unknown, indent: string, language: Language): string {
   return `{\n${lines.join("")}${indent}}`;
 }
 
-/** Returns the headers that a snippet sends itself. */
 function shownHeaders(headers: Exchange["request"]["headers"]): [name: string, value: string][] {
   return Object.entries(headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
 }

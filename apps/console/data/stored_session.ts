@@ -19,7 +19,6 @@ import {
   session,
 } from "./session.ts";
 
-/** The name of the item in the storage. */
 const ITEM = "payments-console-session";
 
 /** The form in which the session is stored, and given to another tab. */

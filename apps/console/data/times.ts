@@ -40,7 +40,6 @@ export const NOT_A_TIME = `Not a time: write it like ${EXAMPLE_TIME}`;
 /** The name of the user's time zone, such as `Europe/Berlin`. */
 export const TIME_ZONE: string = SHOWN.resolvedOptions().timeZone;
 
-/** Returns a time as the console shows it. */
 export function formatTime(at: Date | string | number): string {
   return SHOWN.format(new Date(at));
 }

@@ -2,7 +2,6 @@
 
 import type { Route } from "./route.ts";
 
-/** The name of a list, of one of its items, and of the page that makes one. */
 interface Names {
   list: string;
   item?: string;
@@ -35,12 +34,10 @@ const NAMES: Readonly<Record<string, Names>> = {
 /** Characters of an id in a title: its random end. */
 const ID_CHARACTERS = 6;
 
-/** Returns the name of a section for the navigation. */
 export function sectionName(section: string): string {
   return NAMES[section]?.list ?? section;
 }
 
-/** Returns the name of one item of a section. */
 export function itemName(section: string): string {
   return NAMES[section]?.item ?? sectionName(section);
 }
@@ -51,7 +48,6 @@ export function wordsOf(section: string): { one: string; noun: string } {
   return { one, noun: `${one}s`.replace(/ys$/, one.endsWith("ey") ? "ys" : "ies") };
 }
 
-/** Returns the name of the page that makes an item of a section. */
 export function createName(section: string): string {
   return NAMES[section]?.create ?? sectionName(section);
 }

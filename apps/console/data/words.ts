@@ -45,7 +45,6 @@ type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
  */
 type StatusWords = readonly [tone: Tone, advance: string, event?: string];
 
-/** Every status of a payment. */
 const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
   pending: ["wait", ""],
   requires_action: ["warn", "The payer must authenticate", "Authentication required"],
@@ -144,7 +143,6 @@ export const USAGE_WORDS: Readonly<Record<InstrumentUsage, string>> = {
   off_session: "Also without the payer",
 };
 
-/** Why an instrument has ended. */
 export const END_WORDS: Readonly<Record<InstrumentEndReason, string>> = {
   deleted: "You have ended it.",
   erased: "Its customer was erased.",
@@ -249,7 +247,6 @@ function wordsOf(status: string | undefined): StatusWords | undefined {
   return PAYMENT_STATUS_WORDS[status as PaymentStatus];
 }
 
-/** The money that each account holds. */
 export const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
   available: "Your money: it can be transferred and refunded. Negative if refunds exceed it.",
   in_transit: "Transfers that are on their way.",
@@ -260,5 +257,4 @@ export const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
   unapplied: "Money that the provider has received and that matches no payment.",
   reserve: "Negative: your money that the provider holds back.",
 };
-/** Every account. */
 export const ACCOUNTS = Object.keys(ACCOUNT_TEXTS) as readonly LedgerAccount[];

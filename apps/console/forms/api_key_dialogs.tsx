@@ -30,7 +30,6 @@ export function isOwn({ secrets }: ApiKey): boolean {
   return secrets.some(({ prefix, last4 }) => api_key.startsWith(prefix) && api_key.endsWith(last4));
 }
 
-/** Makes a key for the same sandbox. */
 export function NewKeyDialog(props: KeyDialogProps) {
   const { draft, change, field, kept } = useDraft(FIRST, "key");
   const { name, wants, scopes, expires_at } = draft;

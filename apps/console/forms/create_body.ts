@@ -172,13 +172,11 @@ export function amountOf(
   }
 }
 
-/** The rails of a method. */
 export function kindsOf(method: Method): readonly MethodKind[] {
   if (method === "outcome") return METHOD_KINDS;
   return METHOD_KINDS.filter((kind) => METHODS_OF[kind].includes(method));
 }
 
-/** The rail of the payment. */
 export function kindOf({ method, rail, method_kind }: Draft): MethodKind {
   if (method === "outcome") return method_kind as MethodKind;
   const kinds = kindsOf(method);
@@ -229,7 +227,6 @@ function methodOf(draft: Draft): Partial<PaymentFields> {
   }
 }
 
-/** The bank account. */
 export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): IbanInput {
   const { line1, line2, city, postal_code, country } = draft;
   const address = present({ line1, line2, city, postal_code, country }) as PostalAddress;
@@ -250,7 +247,6 @@ function mandateOf(draft: Draft): Pick<PaymentFields, "mandate"> {
   return { mandate: { ...present({ id }), signed_at, sequence: sequence as MandateSequence } };
 }
 
-/** The wallet. */
 export function walletOf({ address, network, asset }: AccountDraft): WalletInput {
   return {
     address,

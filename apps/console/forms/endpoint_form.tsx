@@ -37,7 +37,6 @@ const CHOICES: readonly Subscription[] = [
   ...EVENT_TYPES,
 ];
 
-/** Returns the values of an existing endpoint. */
 function draftOf(endpoint: WebhookEndpoint): EndpointDraft {
   const wants_all = endpoint.events.includes("*");
   return {
@@ -70,7 +69,6 @@ function tellSecret(of: string, secret: string): void {
   new_secret.value = { of, name: "Signing secret", about, secret };
 }
 
-/** The page for a new endpoint. */
 export function NewEndpointPage() {
   const { draft, change, kept } = useDraft(FIRST, "endpoint");
   return (
@@ -92,7 +90,6 @@ export function NewEndpointPage() {
   );
 }
 
-/** The fields, inside a form. */
 function EndpointFields(props: { draft: EndpointDraft; change: Change<EndpointDraft> }) {
   const { draft, change } = props;
   const field = fieldsOf(draft, change);
@@ -144,13 +141,11 @@ function EndpointFields(props: { draft: EndpointDraft; change: Change<EndpointDr
   );
 }
 
-/** The endpoint of a dialog. */
 interface EndpointDialog {
   endpoint: WebhookEndpoint;
   close: () => void;
 }
 
-/** Changes the settings of an endpoint. */
 export function EditDialog({ endpoint, close }: EndpointDialog) {
   const { draft, change, kept } = useDraft(() => draftOf(endpoint), endpoint.id);
   return (
@@ -176,7 +171,6 @@ export function EditDialog({ endpoint, close }: EndpointDialog) {
   );
 }
 
-/** Adds a secret to an endpoint. */
 export function RotateDialog({ endpoint, close }: EndpointDialog) {
   const { draft, field } = useDraft({ expires_in: "0" });
   return (

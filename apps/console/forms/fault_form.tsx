@@ -31,7 +31,6 @@ const FIRST = {
 /** A condition: its name, its label, and the values of a list or the text of an empty field. */
 type Condition = readonly [name: string, label: string, values?: readonly string[] | string];
 
-/** The conditions of each kind. */
 const CONDITIONS: Readonly<Record<Kind, readonly Condition[]>> = {
   request: [
     ["method", "Method", REQUEST_METHODS],
@@ -45,7 +44,6 @@ const CONDITIONS: Readonly<Record<Kind, readonly Condition[]>> = {
   ],
 };
 
-/** Returns the body of the request. */
 function faultBody({ on, fault, times, delay_ms, where }: typeof FIRST): CreateFaultInput {
   const conditions = Object.entries(where).filter(([, value]) => value !== "");
   return {
@@ -62,7 +60,6 @@ function numberOf(text: string): number {
   return (/^\d+$/.test(text.trim()) ? Number(text) : text) as number;
 }
 
-/** The page for a new fault. */
 export function NewFaultPage() {
   const { draft, change, field, kept } = useDraft(FIRST, "fault");
   const { on, fault, where } = draft;

@@ -3,7 +3,6 @@
 import { FieldFault, useFault } from "../parts/fields.tsx";
 
 type Row = readonly [name: string, value: string];
-/** The rows of a form. */
 export type MetadataRows = readonly Row[];
 
 /** The rows. The error of any row is shown below all of them. */

@@ -35,13 +35,11 @@ const OUTCOME_TILES = OUTCOMES.map((value) => ({
   result: OUTCOME_RESULTS[value].result,
 }));
 
-/** The tiles of the test tokens. */
 export const TOKEN_TILES = Object.entries(TEST_TOKENS).map(([token, number]) => ({
   ...tileOf(TEST_CARDS.find(({ value }) => value === number)!),
   value: token,
 }));
 
-/** The form of a payment. */
 interface PaymentForm {
   draft: Draft;
   change: Change<Draft>;
@@ -245,7 +243,6 @@ function railOptions({ method }: Draft): readonly Option[] {
   return kindsOf(method).map((kind) => [kind, RAILS[kind].name]);
 }
 
-/** The bank and the holder of an IBAN. */
 export function HolderFields({ param, draft, change }: AccountForm) {
   const field = fieldsOf(draft, change);
   return (
@@ -268,7 +265,6 @@ const ADDRESS = [
   ["country", "Country code"],
 ] as const;
 
-/** The address of the holder. */
 export function AddressFields({ param, draft, change }: AccountForm) {
   const field = fieldsOf(draft, change);
   const whole = [`${param}.address`, `${param.replace(/\.iban$/, "")}.address`];
@@ -286,7 +282,6 @@ export function AddressFields({ param, draft, change }: AccountForm) {
   );
 }
 
-/** A wallet with its network and its asset. */
 export function WalletFields({ param, draft, change }: AccountForm) {
   const field = fieldsOf(draft, change);
   const [root] = param.split(".");

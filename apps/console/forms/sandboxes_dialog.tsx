@@ -34,7 +34,6 @@ const LIFETIMES = [
 const FIRST = { name: "", seed: "", lifetime: "3600" };
 /** Seconds until a key ends that the page makes of a sandbox. */
 const KEY_S = 86_400;
-/** Items of the list. */
 const SHOWN = 20;
 
 /** Makes disposable sandboxes, switches to them and deletes them. */
@@ -110,7 +109,6 @@ export function sandboxName({ name, id }: DisposableSandbox): string {
   return name ?? id;
 }
 
-/** Continues the session in a sandbox. */
 function openSandbox(sandbox: DisposableSandbox, key: PageKey): void {
   switchSandbox(sandbox, key);
   go(["payments"]);

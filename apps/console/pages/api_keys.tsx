@@ -16,7 +16,6 @@ import { href } from "../data/route.ts";
 import { new_secret, NewSecret } from "../parts/secret_card.tsx";
 import { Time } from "../parts/text.tsx";
 
-/** The page of one key. */
 export function ApiKeyPage({ id }: { id: string }) {
   const live = useLive(call("apiKeys", "retrieve", id), { logged: true });
   return (
@@ -30,7 +29,6 @@ export function ApiKeyPage({ id }: { id: string }) {
   );
 }
 
-/** The button that makes a key. */
 export function MakeKeyButton() {
   return (
     <DialogButton text="Make a key…" needs="apiKeys.create" class="primary">
@@ -46,7 +44,6 @@ const tellOf = (change: string) => (key: ApiKeyWithSecret) => {
   return `API key ${key.name} ${change}.`;
 };
 
-/** The table of keys. */
 export function KeyTable({ keys, busy = false }: { keys: readonly ApiKey[]; busy?: boolean }) {
   return (
     <ListTable

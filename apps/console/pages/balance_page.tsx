@@ -11,7 +11,6 @@ import { Title } from "../parts/page_parts.tsx";
 import { href } from "../data/route.ts";
 import { Money } from "../parts/text.tsx";
 
-/** The balance by currency. */
 export function BalancePage() {
   const live = useLive(call("balance", "retrieve"), { logged: true });
   return (

@@ -70,7 +70,6 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
   );
 }
 
-/** The button that captures an authorized payment. */
 function CaptureCallout({ payment }: { payment: Payment }) {
   const { amount_minor, currency, capture_before } = payment;
   return (

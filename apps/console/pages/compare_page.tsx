@@ -21,7 +21,6 @@ const FILTERS: readonly Filter[] = [
   { name: NAMES[0], label: "Payment", placeholder: "pay_…" },
   { name: NAMES[1], label: "Other payment", placeholder: "pay_…" },
 ];
-/** Payments to choose from. */
 const SHOWN = 20;
 
 /** The page. Until it has two payments, it offers the newest ones. */

@@ -22,7 +22,6 @@ import { route } from "../data/route.ts";
 
 /** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
-/** The methods with their names. */
 const METHOD_OPTIONS = (Object.keys(METHODS) as Method[])
   .map((method) => [method, METHODS[method].name] as const);
 /** The usual currencies. Another one that the user has typed stays. */

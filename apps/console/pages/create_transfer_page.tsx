@@ -44,7 +44,6 @@ const FIRST_DRAFT = {
 };
 type Draft = typeof FIRST_DRAFT;
 
-/** The page with the form. */
 export function CreateTransferPage() {
   const { draft, change, field, kept } = useDraft(FIRST_DRAFT, "transfer");
   const done = (transfer: Transfer) => {

@@ -73,9 +73,7 @@ export function DepositCallout(
   );
 }
 
-/** The place to which the payer sends the money. */
 interface Place {
-  /** The texts that the payer copies. */
   copied: [name: string, text: string][];
   other: [name: string, text: string];
   note: string;
@@ -124,7 +122,6 @@ export function LateMoney({ payment }: { payment: Payment & Deposit }) {
 /** The fields. The default amount is the missing one; 0: there is no default. */
 function SendForm({ payment, to, missing, hint }: {
   payment: Payment;
-  /** The status that the transfer gives the payment. */
   to: PaymentStatus;
   missing: number;
   hint: string;

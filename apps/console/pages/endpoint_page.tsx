@@ -194,7 +194,6 @@ function firstMissed(deliveries: readonly WebhookDelivery[]): string | null {
     ?.created_at ?? null;
 }
 
-/** The page of one endpoint. */
 export const EndpointPage = resourcePage(
   "webhooks",
   (id) => call("webhookEndpoints", "retrieve", id),

@@ -141,7 +141,6 @@ function nounOf({ object }: Resource): string {
   return object.replaceAll("_", " ");
 }
 
-/** The page of an event. */
 export const EventPage = resourcePage(
   "events",
   (id) => call("events", "retrieve", id),

@@ -11,7 +11,6 @@ import { Title } from "../parts/page_parts.tsx";
 import { go, href } from "../data/route.ts";
 import { label } from "../data/words.ts";
 
-/** The page of one fault. */
 export function FaultPage({ id }: { id: string }) {
   const live = useLive(call("sandbox", "retrieveFault", id), { logged: true });
   const [choose, dialog] = useDeleteDialog(() => go(["faults"]));
@@ -121,7 +120,6 @@ function useDeleteDialog(leave?: () => void) {
   return [choose, dialog] as const;
 }
 
-/** Returns the effect of a delete. */
 function effectOf({ left, times }: Fault): string {
   if (left === 0) {
     return "It has happened as often as declared. The list does not show it any more.";
@@ -129,7 +127,6 @@ function effectOf({ left, times }: Fault): string {
   return `It does not happen any more: ${left} of ${times} ${left === 1 ? "is" : "are"} left.`;
 }
 
-/** Returns the conditions of a fault in one line. */
 function conditionsOf({ where, delay_ms }: Fault): string {
   const values = Object.entries(where).map(([name, value]) => `${name} ${value}`);
   return [

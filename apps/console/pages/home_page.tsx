@@ -13,12 +13,10 @@ import { href } from "../data/route.ts";
 import { Time } from "../parts/text.tsx";
 import { endpointName, label } from "../data/words.ts";
 
-/** Number of errors that the page shows. */
 const ERRORS = 5;
 /** The reasons for which the service turns an endpoint off. */
 const OFF_BY_SERVICE: ReadonlySet<string> = new Set(["gone", "failing"]);
 
-/** The page. */
 export function HomePage({ query }: { query: Readonly<Record<string, string>> }) {
   return (
     <>

@@ -76,7 +76,6 @@ function InstrumentView({ of: instrument }: { of: Instrument }) {
   );
 }
 
-/** The actions on an active instrument. */
 function Actions({ instrument }: { instrument: Instrument }) {
   const { id, is_kept, usage } = instrument;
   const may_charge = is_kept && may("instruments:use");
@@ -134,7 +133,6 @@ function Details({ instrument }: { instrument: Instrument }) {
   );
 }
 
-/** The page of an instrument. */
 export const InstrumentPage = resourcePage(
   "instruments",
   (id) => call("instruments", "retrieve", id),

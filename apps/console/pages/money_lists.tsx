@@ -82,7 +82,6 @@ function ofPayment<T extends Refund | Dispute>(others: readonly Column<T>[]): Co
   ]);
 }
 
-/** The texts of payments in a file. */
 const TEXTS = Object.keys(
   { reference: 1, description: 1 } satisfies Record<Exclude<PaymentText, "return_url">, 1>,
 ).join(" ");
@@ -117,7 +116,6 @@ export const INSTRUMENT_PAYMENTS = paymentsOf({
   cell: ({ off_session }) => off_session ? "Not present" : "Present",
 });
 
-/** The payments of a checkout. */
 export const CHECKOUT_PAYMENTS = paymentsOf({ heading: "Method", cell: methodText });
 
 const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(

@@ -16,7 +16,6 @@ import { href } from "../data/route.ts";
 import { Fact, Id, MetadataFacts, Money, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 
-/** The page. */
 export function MoneyPage(props: {
   of: Payment | Transfer;
   subject: Subject;

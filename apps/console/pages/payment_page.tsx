@@ -146,7 +146,6 @@ function Details({ payment }: { payment: Payment }) {
   );
 }
 
-/** The page of a payment. */
 export const PaymentPage = resourcePage(
   "payments",
   (id) => call("payments", "retrieve", id),

@@ -140,7 +140,6 @@ function Details({ request }: { request: LoggedRequest }) {
   );
 }
 
-/** The page of a request. */
 export const RequestPage = resourcePage(
   "requests",
   (id) => call("sandbox", "retrieveRequest", id),

@@ -12,14 +12,12 @@ import { REQUESTS } from "./other_lists.tsx";
 import { Title } from "../parts/page_parts.tsx";
 import { whyNoPage } from "../data/resource_link.ts";
 
-/** Number of matches in each list. */
 const SHOWN = 20;
 /** Milliseconds between two searches: each can read many rows. */
 const EVERY_MS = 10_000;
 
 type Query = Readonly<Record<string, string>>;
 
-/** The page. */
 export function SearchPage({ query }: { query: Query }) {
   const text = query["q"] ?? "";
   const reason = whyNoPage(text);
@@ -72,7 +70,6 @@ export function SearchPage({ query }: { query: Query }) {
   );
 }
 
-/** The matches in one list, with a pager of their own. */
 function Matches<T extends object>(props: {
   title: string;
   list: List<T>;

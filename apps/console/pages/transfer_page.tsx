@@ -83,7 +83,6 @@ function Details({ transfer }: { transfer: Transfer }) {
   );
 }
 
-/** The page of a transfer. */
 export const TransferPage = resourcePage(
   "transfers",
   (id) => call("transfers", "retrieve", id),

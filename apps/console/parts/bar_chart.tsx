@@ -99,7 +99,6 @@ function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-/** The text of a bar, which a pointer shows. */
 function textOf(bar: Bar, series: readonly Series[], format: (value: number) => string): string {
   const parts = series.flatMap(({ name }, n) =>
     bar.values[n]! > 0 ? [`${name} ${format(bar.values[n]!)}`] : []

@@ -182,7 +182,6 @@ function Group({ id, of }: { id: string; of: readonly WebhookDelivery[] }) {
   );
 }
 
-/** A delivery with its attempts. */
 function Delivery({ delivery, about, explains = false, children }: {
   delivery: WebhookDelivery;
   /** Its endpoint or its payment, of which the page is not. */

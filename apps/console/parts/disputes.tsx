@@ -64,7 +64,6 @@ function DisputeItem({ dispute }: { dispute: Dispute }) {
 /** The name of the button that only saves the evidence. */
 const SAVE = "save";
 
-/** The form that submits evidence. */
 function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
   const { draft: { text }, field, kept } = useDraft({ text: evidence?.text ?? "" }, id);
   const submit = useRef(true);
@@ -110,7 +109,6 @@ const DONE: Readonly<Record<Dispute["status"], string>> = {
   lost: "lost",
 };
 
-/** The button that gives up a dispute. */
 function Accept({ dispute: { id, amount_minor, currency } }: { dispute: Dispute }) {
   return (
     <div class="record-buttons">

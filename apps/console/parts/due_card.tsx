@@ -22,7 +22,6 @@ type Item = Due["data"][number];
 /** Milliseconds after its time until which a thing has happened. */
 const MARGIN_MS = 1_000;
 
-/** The card. */
 export function DueCard() {
   const [chosen, setChosen] = useState<number | null>(null);
   const live = useLive(call("sandbox", "due"));

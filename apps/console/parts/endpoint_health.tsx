@@ -9,7 +9,6 @@ import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
 import { formatTime } from "../data/times.ts";
 
-/** Failures that the card shows. */
 const SHOWN = 5;
 /** The parts of the bars, from the bottom. */
 const SERIES: readonly Series[] = [

@@ -4,17 +4,14 @@ import { type ComponentChildren, createContext, type TargetedEvent } from "preac
 import { useContext, useId } from "preact/hooks";
 import { concerns, type Failure } from "../data/failure.ts";
 
-/** The failure of the form that contains a field. */
 export const FormFailure = createContext<Failure | null>(null);
 
-/** The attributes of the control of a field. */
 interface ControlAttributes {
   id: string;
   "aria-invalid"?: "true";
   "aria-describedby"?: string;
 }
 
-/** The parts of every field. */
 interface FieldProps {
   label: string;
   /** The names of the field in errors of the API. */
@@ -60,7 +57,6 @@ function Field(
   );
 }
 
-/** The error below a field. */
 export function FieldFault({ id, failure }: { id: string; failure: Failure }) {
   return (
     <p class="fault" id={id}>
@@ -101,7 +97,6 @@ export function TextField(
   );
 }
 
-/** A value with its label. */
 export type Option = readonly [value: string, label: string];
 
 /** Returns options whose labels are the values, or `textOf` them. */

@@ -9,7 +9,6 @@ import { SavedFilters } from "./saved_filters.tsx";
 import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "../data/times.ts";
 import { label as wordsOf } from "../data/words.ts";
 
-/** A filter of a list. */
 export interface Filter {
   /** The name of the parameter of the API. */
   name: string;

@@ -19,7 +19,6 @@ import { mayCreate } from "../data/permissions.ts";
 import { hrefOfList } from "../data/route.ts";
 import { createName, wordsOf } from "../data/titles.ts";
 
-/** The parts of a form. */
 interface FormProps<T> {
   /** The name of the form, if neither the heading of the page nor that of the dialog names it. */
   label?: string;
@@ -47,7 +46,6 @@ interface FormProps<T> {
   children?: ComponentChildren;
 }
 
-/** A form. */
 export function Form<T>(props: FormProps<T>) {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [sending, setSending] = useState(false);
@@ -118,7 +116,6 @@ function Restored({ kept }: { kept: Kept }) {
   );
 }
 
-/** A form in a dialog. */
 export interface FormDialogProps<T> extends Omit<FormProps<T>, "done"> {
   title: string;
   /** The message after the call, which closes the dialog. Null: the dialog stays open. */
@@ -126,7 +123,6 @@ export interface FormDialogProps<T> extends Omit<FormProps<T>, "done"> {
   close: () => void;
 }
 
-/** A form in a dialog, with a button that closes it. */
 export function FormDialog<T>({ title, done, close, ...form }: FormDialogProps<T>) {
   const cancel = () => {
     form.kept?.forget();

@@ -20,7 +20,6 @@ const PAGE_SIZE = 20;
 
 type Query = Readonly<Record<string, string>>;
 
-/** A list of the console. */
 export interface List<T> {
   /** The first step of the route. */
   section: string;
@@ -45,7 +44,6 @@ export interface List<T> {
   show: (items: readonly T[], busy: boolean, query: Query) => ComponentChildren;
 }
 
-/** Returns the content of a list as a table with these columns. */
 export function tableOf<T extends { id: string }>(
   label: string,
   columns: readonly Column<T>[],
@@ -62,7 +60,6 @@ export function tableOf<T extends { id: string }>(
   );
 }
 
-/** The page. */
 export function ListPage<T extends object>({ list, query }: { list: List<T>; query: Query }) {
   const { section, all = {}, csv } = list;
   const { one, noun } = wordsOf(section);

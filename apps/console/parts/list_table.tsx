@@ -5,7 +5,6 @@ import { TableBox } from "./table_box.tsx";
 import { Time } from "./text.tsx";
 import { TIME_ZONE } from "../data/times.ts";
 
-/** A column. */
 export interface Column<T> {
   /** Absent for a column of buttons. */
   heading?: ComponentChildren;
@@ -19,7 +18,6 @@ export interface Column<T> {
   is_name?: boolean;
 }
 
-/** Attributes of a row. */
 export interface RowAttributes {
   title?: string;
   "aria-current"?: "true" | undefined;

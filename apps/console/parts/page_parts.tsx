@@ -18,7 +18,6 @@ export function Crumb({ section, label }: { section: string; label?: string }) {
   );
 }
 
-/** The heading of a page with its actions. */
 export function Title(props: {
   title: ComponentChildren;
   /** The section to which the page leads back. */
@@ -27,7 +26,6 @@ export function Title(props: {
   under?: ComponentChildren;
   /** Whether the title is a long text, such as a URL. */
   is_long?: boolean;
-  /** The actions. */
   children?: ComponentChildren;
 }) {
   const { title, crumb, under, is_long, children } = props;

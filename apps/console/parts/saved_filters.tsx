@@ -11,7 +11,6 @@ const shelf = openShelf<string>(() => localStorage, "payments-console-filters", 
 /** The names of the saved filters, by their links. */
 export const saved_filters = signal(shelf.read());
 
-/** Saves the link to a list with its filters. */
 function save(link: string, name: string): void {
   // Another tab can have saved some.
   saved_filters.value = shelf.read();

@@ -18,7 +18,6 @@ interface Tile {
   result: string;
 }
 
-/** Returns the tile of a test value. */
 export function tileOf({ value, name, behaviour }: TestValue): Tile {
   return { value, name, result: TEST_RESULTS[behaviour].result };
 }

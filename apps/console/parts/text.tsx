@@ -6,7 +6,6 @@ import { formatMinor } from "../data/money.ts";
 import { formatDay, formatTime } from "../data/times.ts";
 import { label, toneOf } from "../data/words.ts";
 
-/** An amount with its currency. */
 export function Money(props: { amount_minor: number; currency: string; class?: string }) {
   return (
     <span class={`money ${props.class ?? ""}`}>
@@ -40,7 +39,6 @@ export function Status({ of }: { of: Parameters<typeof toneOf>[0] }) {
   return <span class={`status ${toneOf(of)}`}>{label(of)}</span>;
 }
 
-/** An id with a button that copies it. */
 export function Id({ id }: { id: string }) {
   return (
     <span class="id">
@@ -111,7 +109,6 @@ export function Fact(props: {
   );
 }
 
-/** The metadata of a resource, as facts. */
 export function MetadataFacts({ of }: { of: Readonly<Record<string, string>> }) {
   return (
     <>

@@ -55,7 +55,6 @@ export interface BankSettings {
   iban: string;
   bic: string;
   holder_name: string;
-  /** The one currency of the bank account. */
   currency: string;
   /** Null: the account collects nothing. */
   creditor_id: string | null;
@@ -100,7 +99,6 @@ export function readBankSettings(settings: Texts): BankSettings {
   };
 }
 
-/** Returns the account as orders to the bank name it. */
 export function ownBankAccount(settings: BankSettings): OwnBankAccount {
   const { holder_name: name, iban, bic, currency, creditor_id, cut_off } = settings;
   return { name, iban, bic, address: null, currency, creditor_identifier: creditor_id, cut_off };

@@ -58,7 +58,6 @@ type XmlPart =
   | { part: "whole"; element: XmlElement }
   | { part: "end"; place: XmlElement };
 
-/** What is read, and how. */
 export interface XmlReading {
   /** The file in pieces of any size. */
   bytes: AsyncIterable<Uint8Array>;

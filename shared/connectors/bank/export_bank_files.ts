@@ -20,7 +20,6 @@ import { type ExportedFile, filesOf, uetrOf, type WaitingOrder } from "./export_
 /** Orders of one export. The next one takes the others. */
 const ORDERS_MAX = 10_000;
 
-/** An order that the bank would refuse, with the reason. */
 export interface RefusedOrder {
   id: string;
   reason: string;

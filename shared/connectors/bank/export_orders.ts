@@ -29,7 +29,6 @@ import { payoutFileKind, writePayouts } from "./write_payouts.ts";
 
 const REMITTANCE_MAX = 140;
 
-/** An order that waits for its export. */
 export interface WaitingOrder {
   /** The payment, refund or transfer. */
   id: string;

@@ -21,7 +21,6 @@ export interface Imported {
   is_new: boolean;
 }
 
-/** Makes the result of an imported file. */
 export function resultOf(
   file: string,
   { imported: { entries, details, warnings }, is_new }: Imported,

@@ -57,7 +57,6 @@ const NEVER_EXPORTED =
 const OTHERS_MAX = 5;
 const DAY_MS = 86_400_000;
 
-/** The contents of an imported file, counted. */
 export interface ImportedFile {
   /** Such as `camt.053`. */
   kind: string;
@@ -133,9 +132,7 @@ class Importer {
   readonly #sha256: string;
   readonly #vault: Vault;
   readonly #target: ImportTarget;
-  /** Entries that can be stored. */
   #ready: ReadyEntry[] = [];
-  /** Rows of statuses that can be stored. */
   #statuses: Pick<NewRows, "provider_events" | "checks"> = { provider_events: [], checks: [] };
   /**
    * Rejections of whole files and batches, by the id. They wait for the end of the file: the
@@ -314,7 +311,6 @@ class Importer {
     this.#statuses = { provider_events: [], checks: [] };
   }
 
-  /** Makes the events of the entries that are ready. */
   async #book(): Promise<(BookedEntry & { kind: string })[]> {
     const beginnings = new Set(
       this.#ready.flatMap(({ parts }) => parts.flatMap(({ beginnings }) => beginnings)),

@@ -4,7 +4,6 @@ import type { Sealed, Vault } from "../../core/vault.ts";
 import { type BankDetails, lackOf } from "../../domain/providers/bank_details.ts";
 import type { NewRows } from "../../store/bank_store.ts";
 
-/** The details of a payer, by the reference of the payment. */
 export interface NamedPayer {
   reference: string;
   details: BankDetails;

@@ -8,7 +8,6 @@ import type { BankCode, Direction } from "./read_records.ts";
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?$/;
 const DATE = /^\d{4}-\d{2}-\d{2}/;
 
-/** An amount with its currency. */
 export interface Money {
   amount_minor: number;
   currency: string;

@@ -15,7 +15,6 @@ import type { BankRecord, MessageKind } from "./read_records.ts";
 import { STATEMENT_CONTAINERS, StatementReader } from "./read_statement.ts";
 import { STATUS_CONTAINERS, StatusReader } from "./read_status.ts";
 
-/** The messages that banks send, by the name of their element. */
 const KINDS: ReadonlyMap<string, MessageKind> = new Map([
   ["BkToCstmrAcctRpt", "camt.052"],
   ["BkToCstmrStmt", "camt.053"],

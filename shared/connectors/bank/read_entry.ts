@@ -51,7 +51,6 @@ export interface WrittenEntry {
 
 export class EntryReader {
   readonly #context: EntryContext;
-  /** The entry, with all elements but its details. */
   readonly #entry: XmlElement;
   readonly #details: WrittenDetail[] = [];
   #money: Money | null = null;

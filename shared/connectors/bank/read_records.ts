@@ -205,7 +205,6 @@ interface WarningRecord {
   message: string;
 }
 
-/** Everything that a file is read into. */
 export type BankRecord =
   | MessageRecord
   | StatementRecord

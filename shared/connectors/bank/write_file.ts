@@ -57,7 +57,6 @@ export function refuse(id: string, fault: OrderFault | null): void {
   if (fault) throw new UnwritableOrder(id, fault);
 }
 
-/** An order as every file needs it. */
 interface WrittenOrder {
   id: string;
   amount_minor: number;
@@ -117,7 +116,6 @@ export function bankFile(
   };
 }
 
-/** Returns the group header of a file of payments. */
 export function groupHeader(
   { id, created_at, account }: FileInput,
   orders: readonly WrittenOrder[],

@@ -32,7 +32,6 @@ import {
 /** The name of the message in ISO 20022. */
 export const PAYOUTS_MESSAGE = "pain.001.001.09";
 
-/** Returns the kind of the file to which an order belongs. */
 export function payoutFileKind({ rail, speed }: PayoutOrder): FileKind {
   if (rail === "swift") return "swift_transfers";
   return speed === "instant" ? "instant_transfers" : "sepa_transfers";

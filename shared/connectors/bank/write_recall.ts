@@ -27,14 +27,12 @@ import { PAYOUTS_MESSAGE } from "./write_payouts.ts";
 export const RECALL_REASONS = ["CUST", "DUPL", "TECH", "FRAD"] as const;
 export type RecallReason = typeof RECALL_REASONS[number];
 
-/** The file whose orders are recalled. */
 interface RecalledFile {
   id: string;
   kind: Exclude<FileKind, "recall">;
   created_at: Date;
 }
 
-/** An order to recall, with the id of its batch in that file. */
 export interface RecalledOrder {
   id: string;
   batch_id: string;

@@ -81,7 +81,6 @@ interface BlockRange {
   to: number;
 }
 
-/** The nodes of an account. */
 export class Chain {
   readonly #urls: readonly string[];
   readonly #settings: EvmSettings;

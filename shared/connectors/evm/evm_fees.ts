@@ -136,12 +136,10 @@ export function isBelowMarket({ max_fee }: Fees, quotes: readonly FeeQuote[]): b
   return max_fee < lowest(quotes).base_fee;
 }
 
-/** Writes the cost of gas in the network's coin. */
 export function costOf(gas: number, price: number, { network }: FeeLimits): string {
   return `${formatCoins(BigInt(gas) * BigInt(price))} ${EVM_NETWORKS[network].coin}`;
 }
 
-/** Writes the limits of an account. */
 export function limitsText({ network, max_fee, max_tip }: FeeLimits): string {
   return `max_fee ${formatCoins(max_fee)} ${EVM_NETWORKS[network].coin} and max_tip ` +
     `${max_tip / WEI_OF_GWEI} gwei`;
@@ -159,7 +157,6 @@ export function parseCoins(text: string): bigint | null {
   return parseUnits(text, WEI_DIGITS);
 }
 
-/** Writes an amount of wei as a number of coins. */
 function formatCoins(wei: bigint): string {
   const coins = Number(wei) / 10 ** WEI_DIGITS;
   return coins.toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });

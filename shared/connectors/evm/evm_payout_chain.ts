@@ -66,7 +66,6 @@ interface PayoutTransaction extends Fees {
   gas: number;
 }
 
-/** The nodes of an account, for payouts. */
 export class PayoutChain {
   readonly #urls: readonly string[];
   readonly #chain: Chain;

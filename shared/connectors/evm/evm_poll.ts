@@ -235,7 +235,6 @@ function isSame(one: Identity, other: Identity): boolean {
   return keyOf(one) === keyOf(other);
 }
 
-/** Ends the pass, and advances the final block. */
 async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
   const number = Math.max(place.final.number, pass.final);
   const final = await chain.block(number);

@@ -14,7 +14,6 @@ interface ReadProviderEvent {
   reference: string;
   tx_hash: string;
   log_index: number;
-  /** The address of the payment. */
   address: string;
   amount_minor: number;
   currency: string;

@@ -28,7 +28,6 @@ export const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
 export interface RpcRequest<T> {
   method: string;
   params: readonly unknown[];
-  /** The shape of the result. */
   result: z.ZodType<T>;
 }
 

@@ -60,7 +60,6 @@ export interface EvmSettings extends FeeLimits {
   is_main: boolean;
 }
 
-/** Settings as they are stored. */
 type Texts = Readonly<Record<string, string>>;
 
 /**

@@ -19,7 +19,6 @@ const Other = z.unknown().optional();
 
 const id = (pattern: RegExp) => z.string().max(200).regex(pattern);
 
-/** The parts of a card that responses show. */
 const Card = z.object({
   brand: z.string().nullish(),
   last4: z.string().nullish(),
@@ -28,7 +27,6 @@ const Card = z.object({
 });
 
 const ChargedCard = Card.extend({
-  /** The end of an authorization. */
   capture_before: Seconds.nullish(),
 });
 
@@ -138,7 +136,6 @@ export const Charge = z.object({
 });
 export type Charge = z.infer<typeof Charge>;
 
-/** A movement of the balance at Stripe. */
 export const BalanceTransaction = z.object({
   id: id(/^txn_[A-Za-z0-9_]+$/),
   object: z.literal("balance_transaction"),

@@ -42,7 +42,6 @@ type InstrumentAct = DistributiveOmit<InstrumentRow, "at" | "request_id" | "idem
 type DistributiveOmit<Row, Name extends PropertyKey> = Row extends unknown ? Omit<Row, Name>
   : never;
 
-/** A new payment as the attempt of a checkout. */
 interface Attempt {
   /** The revision of the checkout on which it is based. */
   revision: number;
@@ -104,7 +103,6 @@ export class ChangeBuilder<T extends Subject> {
     this.#saved_as = subject.object === "payment" ? statusOfSaved(subject) : null;
   }
 
-  /** The resource with all changes so far. */
   get subject(): T {
     return this.#subject;
   }
@@ -125,7 +123,6 @@ export class ChangeBuilder<T extends Subject> {
       this.#operations.length === 0 && this.#instruments.length === 0;
   }
 
-  /** The movements so far. */
   get ledger(): readonly MovementRow[] {
     return this.#ledger;
   }
@@ -139,7 +136,6 @@ export class ChangeBuilder<T extends Subject> {
     return this.#refunds.at(-1)?.id ?? null;
   }
 
-  /** The id of the instrument that a new payment saves. */
   get saved_id(): string | null {
     return this.#instruments.find(({ act }) => act === "save")?.id ?? null;
   }
@@ -210,7 +206,6 @@ export class ChangeBuilder<T extends Subject> {
     this.#ledger.push(movement);
   }
 
-  /** Records an act of the change on an instrument. */
   addInstrument(row: InstrumentAct): void {
     const { request_id, idempotency_key } = this.context;
     this.#instruments.push({
@@ -232,7 +227,6 @@ export class ChangeBuilder<T extends Subject> {
     }
   }
 
-  /** Makes the new payment an attempt of its checkout. */
   beginAttempt(attempt: Attempt): void {
     this.#attempt = attempt;
   }
@@ -348,7 +342,6 @@ export function responseOnly(subject: Subject | null, response: StoredResponse):
   };
 }
 
-/** Makes a ledger movement with one leg. */
 export function movementRow(
   movement: Pick<
     MovementRow,

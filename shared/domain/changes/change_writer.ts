@@ -19,7 +19,6 @@ type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change 
 /** An id that no resource has: the load then looks for a stored response only. */
 const NO_ID = "none";
 
-/** Writes changes through a store. */
 export class ChangeWriter {
   readonly #store: Store;
   readonly #loop: DecisionLoop;

@@ -5,7 +5,6 @@ import type { Payment } from "../../schema/payment.ts";
 import { STATUSES } from "../payment_statuses.ts";
 import { RAILS } from "../rails.ts";
 
-/** Returns the status that a payment gives to the instrument that it saves. */
 export function statusOfSaved(
   { status, method_kind }: Pick<Payment, "status" | "method_kind">,
 ): InstrumentStatus {

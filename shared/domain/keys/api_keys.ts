@@ -23,7 +23,6 @@ export interface ApiKeys {
   revoke(request: ServiceRequest, id: string): Promise<Reply>;
 }
 
-/** Creates the operations over a store. */
 export function createApiKeys(store: ApiKeyStore): ApiKeys {
   async function withSecret(
     request: ServiceRequest,

@@ -86,7 +86,6 @@ interface Decision {
   expected?: Expected;
 }
 
-/** Decides the result of a reply to an operation that is reserved. */
 export function decideResult(
   operation: Operation,
   reply: ProviderReply,

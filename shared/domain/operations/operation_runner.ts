@@ -39,7 +39,6 @@ interface OperationResponse extends StoredResponse {
   is_late?: true;
 }
 
-/** Sends operations and records their results. */
 export class OperationRunner {
   readonly #store: ProviderStore;
   readonly #accounts: ProviderAccounts;

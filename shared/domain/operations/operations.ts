@@ -37,14 +37,12 @@ const LEASE_MS = OPERATION_DEADLINE_MS + 7_000;
 /** The response under the idempotency key while the operation is under way. */
 const UNDER_WAY: StoredResponse = { status: 102, body: "" };
 
-/** A reply within the request. */
 export interface ReplyAtOnce {
   reply: ProviderReply;
   /** The declared fault that has decided the reply, which the commit counts. */
   fault?: SandboxFault & { id: string };
 }
 
-/** A provider that replies within the request. */
 export interface ProviderAtOnce {
   reply(begun: Begun, request: ServiceRequest): ReplyAtOnce | Promise<ReplyAtOnce>;
 }

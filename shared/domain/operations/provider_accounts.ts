@@ -17,7 +17,6 @@ import type { StoredAccount } from "../../store/provider_rows.ts";
 /** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
 type SecretReader = (name: string) => string | undefined;
 
-/** An account that is ready for operations, with its connector. */
 export interface ReadyAccount {
   account: ProviderAccount;
   connector: Connector;
@@ -26,7 +25,6 @@ export interface ReadyAccount {
 /** The name of a variable with a secret. No other variable can be read. */
 const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
 
-/** Completes stored accounts with their secrets and connectors. */
 export class ProviderAccounts {
   readonly #find: ConnectorFinder;
   readonly #read: SecretReader;

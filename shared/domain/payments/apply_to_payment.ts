@@ -43,7 +43,6 @@ export function isReceivedMoney({ subject }: PaymentChange, event: ProviderEvent
   return isDeposit(subject) && DEPOSIT_OPS.has(event.op);
 }
 
-/** Applies an event to its payment. */
 export function applyToPayment(
   change: PaymentChange,
   { refund, dispute, deposit }: Parts,

@@ -4,7 +4,6 @@ import { creditorReference } from "../../core/creditor_reference.ts";
 import { epcQr } from "../../core/epc_qr.ts";
 import type { NextAction, Payment } from "../../schema/payment.ts";
 
-/** The bank account to which the payer sends the money. */
 interface BankAccount {
   iban: string;
   bic: string;

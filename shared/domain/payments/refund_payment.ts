@@ -150,7 +150,6 @@ export function sampleRefund(
   return status === "completed" ? { ...refund, status, payment_status: "refunded" } : refund;
 }
 
-/** Adds a pending refund to a change. */
 export function beginRefund(
   change: PaymentChange,
   amount_minor: number,

@@ -23,7 +23,6 @@ export type {
   StoredProviderEvent,
 } from "../../store/provider_rows.ts";
 
-/** An account at a provider, which the operator has configured. */
 export interface ProviderAccount {
   /** `pac_…` */
   id: string;
@@ -52,7 +51,6 @@ export type UnknownReason =
   /** The provider has handled another request under this idempotency key. */
   | "idempotency_conflict";
 
-/** A provider's reply to an operation. */
 export type ProviderReply =
   /** The first event is about the operation itself. Others, such as a fee, can follow. */
   | { provider_events: readonly [ProviderEvent, ...ProviderEvent[]] }
@@ -157,7 +155,6 @@ export interface OperationPort {
   ): Promise<ProviderReply>;
 }
 
-/** The notifications that a provider sends to the service. */
 interface Notifications {
   /**
    * Reads a notification. Returns null if it is about another account of the provider. Throws

@@ -24,7 +24,6 @@ export interface Operation extends OperationRow {
   subject: Payment | Transfer;
   /** The refund of `op: "refund"`. */
   refund: Refund | null;
-  /** The dispute of an operation on one. */
   dispute: Dispute | null;
   /** Of the payer or payee at a bank, within the request that names them or their instrument. */
   details?: BankDetails | null;

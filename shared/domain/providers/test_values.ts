@@ -74,7 +74,6 @@ export type SimulatedResult =
   | { result: "declined"; code: DeclineCode }
   | { result: "failed"; code: FailureCode; return_code?: string };
 
-/** The reply of the provider to a test value. */
 export type TestBehaviour = keyof typeof TEST_RESULTS;
 
 /** A test value, written as people read it. */

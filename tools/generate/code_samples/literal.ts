@@ -10,7 +10,6 @@ export interface LiteralForm {
   member(name: string): string;
   /** Spaces inside the braces of an object on one line. */
   padding: "" | " ";
-  /** Columns of one step of indentation. */
   step: number;
   /** Whether a comma follows the last member of an object on several lines. */
   trailing_comma: boolean;

@@ -1,11 +1,9 @@
 /** The request that a code sample shows. */
 
-/** Environment variable of the samples that has the API key. */
 export const KEY_VARIABLE = "PAYMENTS_API_KEY";
 /** Environment variable of the samples that has the operator's token. */
 export const TOKEN_VARIABLE = "RELAY_TOKEN";
 
-/** A request of an operation. */
 export interface SampleCall {
   operation_id: string;
   method: string;

@@ -72,7 +72,6 @@ export function errorRefs(codes: readonly ErrorCode[]): Record<string, Json> {
   );
 }
 
-/** All responses that operations refer to. */
 export function componentResponses(): Record<string, Json> {
   return Object.fromEntries([...responses].sort(([a], [b]) => a < b ? -1 : 1));
 }

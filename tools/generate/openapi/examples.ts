@@ -35,7 +35,6 @@ export async function readExamples(): Promise<Examples> {
   return examplesIn(JSON.parse(await Deno.readTextFile(FILE)));
 }
 
-/** Returns the examples of a document. */
 // deno-lint-ignore no-explicit-any
 export function examplesIn({ paths, components }: any): Examples {
   const operations: Examples["operations"] = {};

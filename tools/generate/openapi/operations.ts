@@ -4,7 +4,6 @@ import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared
 import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
 import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
 
-/** An operation at one of its addresses. */
 export interface Address {
   /** Unique. An alias does not have the id of its operation. */
   id: string;
@@ -15,7 +14,6 @@ export interface Address {
   alias_of: string | null;
 }
 
-/** All operations of both functions. */
 export const OPERATIONS: readonly Route[] = [
   ...PAYMENTS_FUNCTION_ROUTES,
   ...SANDBOX_ROUTES,

@@ -46,13 +46,11 @@ const [as_sent, as_received] = (["input", "output"] as const).map((io) =>
   }).schemas as Record<string, Json>
 ) as [Record<string, Json>, Record<string, Json>];
 
-/** The schemas of the document, by name. */
 export function componentSchemas(): Record<string, Json> {
   const shown = [...names.values()].filter((name) => !/(Query|^EmptyBody)$/.test(name)).sort();
   return Object.fromEntries(shown.map((name) => [name, schemaOf(name)]));
 }
 
-/** A reference to the schema of a zod object. */
 export function schemaRef(schema: z.ZodType): Json {
   const item = listedItem(schema);
   const name = names.get(schema) ?? (item && `${names.get(item)}List`);
@@ -60,7 +58,6 @@ export function schemaRef(schema: z.ZodType): Json {
   return { $ref: refTo(name) };
 }
 
-/** The schemas of the parameters of a query, by name. */
 export function queryProperties(query: z.ZodType): Record<string, Json> {
   return schemaOf(names.get(query)!).properties as Record<string, Json>;
 }

@@ -1,6 +1,5 @@
 /** Runs the programs that make and check packages, such as npm. */
 
-/** Where a program runs. */
 interface Surroundings {
   cwd: string;
   env?: Readonly<Record<string, string>>;

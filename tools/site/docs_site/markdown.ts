@@ -29,7 +29,6 @@ export interface RenderedPage {
 interface PageLinks {
   /** Returns the link of the site for a link or picture of the file. */
   resolve(target: string): string;
-  /** Returns the HTML of a diagram. */
   drawDiagram(source: string, caption: string): string;
 }
 
@@ -60,7 +59,6 @@ export function renderMarkdown(markdown: string, links: PageLinks): RenderedPage
   };
 }
 
-/** Renders a program as a page. */
 export function renderSource(text: string, name: string): string {
   return codeBlock(text, name.split(".").at(-1)!);
 }

@@ -17,7 +17,6 @@ export interface NavigationSection {
 }
 
 export interface PageContent {
-  /** Address in the site. */
   address: string;
   title: string;
   description: string;

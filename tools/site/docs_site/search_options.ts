@@ -2,11 +2,9 @@
 
 import type { Options } from "minisearch";
 
-/** A section of a page in the index. */
 export interface SearchedSection {
   /** Address of the section, relative to the folder of the documentation. */
   id: string;
-  /** Title of the page. */
   page: string;
   /** The heading; empty for the beginning of a page. */
   heading: string;
