@@ -1,7 +1,7 @@
 /** Fields of the forms, and the list of their errors that takes the focus. */
 
 import type { InputHTMLAttributes } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CheckoutPrice } from "../../../shared/schema/checkout.ts";
 import { type Key, useWords } from "../data/words.ts";
 
@@ -104,7 +104,7 @@ function Fault({ name, fault }: { name: string; fault: Key | undefined }) {
 export function FaultList({ faults, turn }: { faults: Faults; turn: number }) {
   const { say } = useWords();
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.focus(), [turn]);
+  useLayoutEffect(() => box.current?.focus(), [turn]);
   if (Object.keys(faults).length === 0) return null;
   return (
     <div class="notice bad" role="alert" tabIndex={-1} ref={box}>

@@ -1,7 +1,7 @@
 /** The frame of every view: the mark of a test page, a title that takes the focus, and notices. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useWords } from "../data/words.ts";
 
 /** The frame of the whole page. */
@@ -31,7 +31,7 @@ export function Frame({ is_test, aside, children }: {
 /** The title of a view. It takes the focus when the view takes the place of another one. */
 export function Title({ text, focus = true }: { text: string; focus?: boolean }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (focus && titles > 0) heading.current?.focus();
     titles++;
   }, []);
@@ -52,7 +52,8 @@ export function Notice({ tone, title, text, focus = false }: {
   focus?: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the payer can type: a later focus takes the keys of a field.
+  useLayoutEffect(() => {
     if (focus) box.current?.focus();
   }, []);
   return (
