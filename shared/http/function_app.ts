@@ -5,6 +5,7 @@
  */
 
 import { type Context, type Handler, Hono, type Next } from "hono";
+import { RegExpRouter } from "hono/router/reg-exp-router";
 import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idGenerator } from "../core/ids.ts";
@@ -28,7 +29,7 @@ import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
 import type { Env, EnvironmentValues, RequestEnvironment } from "./request_state.ts";
-import { unknownRoute } from "./unknown_route.ts";
+import { takes, unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
 
@@ -62,7 +63,8 @@ export function createFunctionApp(
   deps: Dependencies,
   { sandbox, open = {}, servePage, serveKeyless }: AppOptions,
 ): Hono<Env> {
-  const app = new Hono<Env>({ getPath: pathBehindMount });
+  // The fast router of Hono alone, which throws for paths that it does not take.
+  const app = new Hono<Env>({ getPath: pathBehindMount, router: new RegExpRouter() });
   const routes = table.flatMap((route) =>
     route.paths.map((path) => ({ route, path: `/${name}${path}` }))
   );
@@ -80,9 +82,7 @@ export function createFunctionApp(
   });
   serveKeyless?.(app);
   app.use(apiKeyHeader(deps, sandbox));
-  for (const { route, path } of routes) {
-    app.on(route.method, path, (c) => handle(c, route, path));
-  }
+  serveRoutes(app, routes);
   const served = [
     ...routes.map(({ route: { method }, path }) => ({ method, path })),
     ...open_paths.map((path) => ({ method: "GET", path })),
@@ -96,6 +96,32 @@ export function createFunctionApp(
     c.get("state").environment.responseTo?.(c, error) ?? renderFailure(c, error)
   );
   return app;
+}
+
+/** A route at one of its paths. */
+interface ServedRoute {
+  route: Route;
+  /** With the name of the function. */
+  path: string;
+}
+
+/**
+ * Adds routes. The router does not take `/payments/totals` beside `/payments/:id`, so the handler
+ * of the wider path serves the narrower one too.
+ */
+function serveRoutes(app: Hono<Env>, served: readonly ServedRoute[]): void {
+  const narrowerThan = (wide: ServedRoute) =>
+    served.filter((one) =>
+      one !== wide && one.route.method === wide.route.method && takes(wide.path, one.path)
+    );
+  const narrow = new Set(served.flatMap(narrowerThan));
+  for (const wide of served.filter((one) => !narrow.has(one))) {
+    const by_path = new Map(narrowerThan(wide).map((one) => [one.path, one]));
+    app.on(wide.route.method, wide.path, (c) => {
+      const { route, path } = by_path.get(c.req.path) ?? wide;
+      return handle(c, route, path);
+    });
+  }
 }
 
 /** Sets the route for the log, for paths without parameters. */

@@ -34,12 +34,15 @@ export function unknownRoute(
 }
 
 function routesAt(requested: string, routes: readonly Route[]): Route[] {
+  return routes.filter(({ path }) => takes(path, requested));
+}
+
+/** Reports whether the path of a route takes another path. */
+export function takes(path: string, requested: string): boolean {
   const steps = requested.split("/");
-  return routes.filter(({ path }) => {
-    const parts = path.split("/");
-    return parts.length === steps.length &&
-      parts.every((part, i) => part === steps[i] || (part.startsWith(":") && steps[i] !== ""));
-  });
+  const parts = path.split("/");
+  return parts.length === steps.length &&
+    parts.every((part, i) => part === steps[i] || (part.startsWith(":") && steps[i] !== ""));
 }
 
 /**
