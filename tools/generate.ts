@@ -4,6 +4,7 @@
  * nothing, and fails if a file differs from the code.
  */
 
+import { drawChart } from "./bench/chart.ts";
 import { renderCallScopes } from "./generate/call_scopes.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
@@ -69,6 +70,10 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },
   { path: "packages/client/README.md", render: (committed) => renderClientReadme(committed) },
   { path: "packages/sandbox/README.md", render: (committed) => renderPackageReadme(committed) },
+  {
+    path: "docs/benchmarks.svg",
+    render: async () => drawChart(await Deno.readTextFile(new URL("docs/benchmarks.md", ROOT))),
+  },
   { path: "docs/openapi.json", render: renderDocument },
   {
     path: "shared/http/openapi_document.ts",

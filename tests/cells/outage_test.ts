@@ -8,6 +8,7 @@ import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { ErrorBody } from "../../shared/schema/error.ts";
 import { testWith } from "../support/common/programs.ts";
 import { openCell } from "../support/production/production_stage.ts";
+import { percentile, summary } from "../support/common/timed.ts";
 import { pause, until } from "../support/common/until.ts";
 import { keepConnection, type RawRequest } from "../support/proxy/raw_connection.ts";
 import { startHaproxy } from "../support/proxy/cells_proxy.ts";
@@ -15,7 +16,6 @@ import { findHaproxy } from "../support/proxy/haproxy.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
-import { percentile, summary } from "../support/webhook/latencies.ts";
 
 /** `IDLE_MACHINE=true` states that nothing else runs on this machine. */
 const is_idle = Deno.env.get("IDLE_MACHINE") === "true";

@@ -1,7 +1,6 @@
 /**
- * Released migrations, versions and the changelog of this tree agree, and the rules of
- * `deno task release --check`. `.ci/nightly` runs the command itself, which makes the archives and
- * installs them.
+ * Rules of a release: licenses, releases of Node.js and workflows. `.ci/nightly` runs
+ * `deno task release --check`, which makes the archives, checks the versions and installs them.
  */
 
 import assert from "node:assert/strict";
@@ -12,125 +11,8 @@ import {
   findLicenseProblems,
   listLicenses,
 } from "../../tools/release/bill_of_materials.ts";
-import { packagesInBundles } from "../../tools/release/package/build.ts";
-import { renderNotices } from "../../tools/release/package/notices.ts";
-import { publishedManifest } from "../../tools/publication/publication.ts";
 import { NODE_RELEASES } from "../../tools/release/try_archives.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
-import {
-  findBrokenReleases,
-  findOrderProblems,
-  readReleases,
-} from "../../tools/schema/releases.ts";
-import { readChangelog, readVersions } from "../../tools/release/version.ts";
-
-const CHANGELOG = new URL("../../CHANGELOG.md", import.meta.url);
-const FIXTURES = new URL("../upgrade/", import.meta.url);
-
-const RELEASES = { "1.0.0": { "1_a.sql": "x", "2_b.sql": "y" }, "1.1.0": { "3_c.sql": "z" } };
-/** The migrations that are present, and what is wrong with them. */
-const PRESENT: [hashes: Record<string, string>, problems: RegExp[]][] = [
-  [{ "1_a.sql": "x", "2_b.sql": "y", "3_c.sql": "z", "4_d.sql": "" }, []],
-  [{ "1_a.sql": "x", "3_c.sql": "z" }, [/^2_b\.sql is released, but is missing/]],
-  [
-    { "1_a.sql": "w", "2_b.sql": "y", "3_c.sql": "z" },
-    [/^1_a\.sql is released, but has been edited/],
-  ],
-  [
-    { "1_a.sql": "x", "2_b.sql": "y", "21_e.sql": "", "3_c.sql": "z" },
-    [/^21_e\.sql is not released, but sorts before 3_c\.sql/],
-  ],
-];
-
-Deno.test("findBrokenReleases() finds what has changed behind a release", () => {
-  for (const [hashes, problems] of PRESENT) {
-    const found = findBrokenReleases(RELEASES, hashes);
-    assert.equal(found.length, problems.length, found.join());
-    for (const [i, problem] of problems.entries()) assert.match(found[i]!, problem);
-  }
-});
-
-Deno.test("findOrderProblems() refuses a version that is not later than all", () => {
-  for (const version of ["1.1.1", "1.2.0", "2.0.0", "1.10.0"]) {
-    assert.deepEqual(findOrderProblems(RELEASES, version), []);
-  }
-  for (const version of ["1.1.0", "1.0.1", "0.9.0"]) {
-    assert.notDeepEqual(findOrderProblems(RELEASES, version), []);
-  }
-});
-
-Deno.test("every release has a fixture and a section of the changelog", async () => {
-  const sections = readChangelog(await Deno.readTextFile(CHANGELOG)).map(({ version }) => version);
-  for (const release of Object.keys(await readReleases())) {
-    assert.ok(sections.includes(release), release);
-    for (const extension of ["sql", "json"]) {
-      assert.ok((await Deno.stat(new URL(`${release}.${extension}`, FIXTURES))).isFile);
-    }
-  }
-});
-
-Deno.test("all packages have one version: that of the newest release, if there is one", async () => {
-  const [newest] = readChangelog(await Deno.readTextFile(CHANGELOG));
-  const versions = Object.values(await readVersions());
-  assert.ok(versions.length >= 5);
-  assert.deepEqual(new Set(versions), new Set([newest?.version ?? versions[0]]));
-  assert.match(versions[0]!, /^\d+\.\d+\.\d+$/);
-});
-
-/** The packages with code in the bundles of the package. */
-const BUNDLED = [
-  "@modelcontextprotocol/sdk",
-  "@noble/curves",
-  "@noble/hashes",
-  "@preact/signals",
-  "@preact/signals-core",
-  "@scure/base",
-  "@scure/bip32",
-  "ajv",
-  "ajv-formats",
-  "fast-deep-equal",
-  "fast-uri",
-  "hono",
-  "json-schema-traverse",
-  "minisearch",
-  "postgres",
-  "preact",
-  "qr",
-  "saxes",
-  "undici",
-  "xmlchars",
-  "zod",
-  "zod-to-json-schema",
-];
-
-const REPOSITORY = "https://example.com/owner/name";
-
-Deno.test("publishedManifest() can be published and names the repository", () => {
-  for (
-    const [manifest, folder] of [[PACKAGE, "packages/sandbox"], [
-      CLIENT,
-      "packages/client",
-    ]] as const
-  ) {
-    assert.equal(manifest.private, true, "npm refuses to publish the sources");
-    const { private: _, ...members } = manifest;
-    assert.deepEqual(publishedManifest(manifest, folder, null), members);
-    assert.deepEqual(publishedManifest(manifest, folder, REPOSITORY), {
-      ...members,
-      repository: { type: "git", url: `git+${REPOSITORY}.git`, directory: folder },
-      homepage: `${REPOSITORY}#readme`,
-      bugs: `${REPOSITORY}/issues`,
-    });
-  }
-});
-
-Deno.test("packagesInBundles() are those with code in a bundle, without their other dependencies", async () => {
-  const packages = await packagesInBundles();
-  assert.deepEqual(packages.map(({ name }) => name), BUNDLED);
-  const notices = await renderNotices(packages, [["a font", "its license"]]);
-  const titles = notices.split(`\n${"-".repeat(80)}\n\n`).map((part) => part.split("\n")[0]);
-  assert.deepEqual(titles, [...packages.map((one) => `${one.name} ${one.version}`), "a font"]);
-});
 
 /** Licenses of a package, and whether a release may have it. */
 const LICENSES: [license: string | null, is_allowed: boolean][] = [

@@ -13,6 +13,7 @@ import {
   readCredentials,
   runStart,
 } from "../support/local/local_start.ts";
+import { runOperator } from "../support/local/operator.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 
@@ -209,6 +210,47 @@ Deno.test("deno task start names PORT if it is in use, before it starts anything
     assert.equal(code, 1);
     assert.match(output, new RegExp(`^PORT ${port} is in use .*\\n$`));
     await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
+  }));
+
+Deno.test("deno task start migrates an older data folder, and refuses one of another version", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const env = { DATA_DIR: data_dir };
+    const refused = async (message: RegExp) => {
+      const { code, output } = await runStart(env);
+      const listed = await runOperator(env, "keys", "list");
+      assert.deepEqual([code, listed.code], [1, 1]);
+      for (const text of [output, listed.said]) assert.match(text, message);
+    };
+    const record = async (change: (sql: postgres.Sql) => Promise<unknown>) => {
+      const start = await launchStart(env);
+      const url = await Deno.readTextFile(join(data_dir, "operator_url"));
+      const sql = postgres(url.trim(), { max: 1 });
+      await change(sql);
+      await sql.end();
+      await start.end();
+    };
+    const migrations = "supabase_migrations.schema_migrations";
+    const newest = `select max(version) from ${migrations}`;
+    // As if the newest migration had been added since.
+    let removed: postgres.Row[] = [];
+    await record(async (sql) => {
+      removed = await sql.unsafe(
+        `delete from ${migrations} where version = (${newest}) returning version as max`,
+      );
+    });
+    await record(async (sql) => {
+      assert.deepEqual([...await sql.unsafe(newest)], [...removed]);
+      await sql.unsafe(`insert into ${migrations} (version) values ('30000101000000')`);
+    });
+    await refused(
+      /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* created by a newer version\. Nothing was changed: start the version that created it, or set DATA_DIR to a new folder$/m,
+    );
+    const version = join(data_dir, "postgres", "PG_VERSION");
+    await Deno.writeTextFile(version, "16\n");
+    await refused(
+      /^The databases in "[^"]*" are of PostgreSQL 16, and this .* PostgreSQL 17\. Nothing was/m,
+    );
+    assert.equal(await Deno.readTextFile(version), "16\n");
   }));
 
 Deno.test("deno task start uses DATABASE_URL and starts no server of its own", () =>

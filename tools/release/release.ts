@@ -1,19 +1,17 @@
 /**
  * `deno task release VERSION` prepares a release: it writes the hashes of the new migrations to
- * supabase/releases.json, and a database of the release to tests/upgrade for the upgrade test.
- * Commit both. It fails if the schema, the versions or the changelog do not agree. It starts a
- * PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose user must be a superuser.
+ * supabase/releases.json. Commit the file. The command fails if the schema, the versions or the
+ * changelog do not agree. It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose
+ * user must be a superuser.
  *
  * `deno task release --check [VERSION]` makes all files of the release, and checks everything but
  * the upload. The workflow of a tag gives the version, whose release must be prepared.
  */
 
-import { makeFixture, writeFixture } from "../../tests/support/upgrade/fixture.ts";
 import {
   type ScratchServer,
   withScratchServer,
 } from "../../apps/server/postgres/scratch_database.ts";
-import { migrate } from "../../apps/server/migrations/migrate.ts";
 import {
   findOrderProblems,
   findUnreleased,
@@ -55,12 +53,7 @@ async function prepareRelease(version: string): Promise<void> {
     }
     const releases = await readReleases();
     const hashes = findUnreleased(releases, await hashMigrations());
-    const fixture = await server.withDatabase(async (url) => {
-      await migrate(url);
-      return await makeFixture(url);
-    });
     const text = JSON.stringify({ ...releases, [version]: hashes }, null, 2);
-    for (const path of await writeFixture(version, fixture)) console.log(`Written: ${path}`);
     await Deno.writeTextFile(RELEASES_FILE, `${text}\n`);
     console.log(`Written: ${RELEASES_FILE}`);
     console.log(`New migrations in ${version}: ${Object.keys(hashes).length}`);

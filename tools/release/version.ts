@@ -15,7 +15,7 @@ const STATEMENTS: readonly (readonly [file: string, place: RegExp])[] = [
 ];
 
 /** Returns the version that each file states, or "none", by file. */
-export async function readVersions(): Promise<Record<string, string>> {
+async function readVersions(): Promise<Record<string, string>> {
   const versions: Record<string, string> = {};
   for (const [file, place] of STATEMENTS) {
     versions[file] = place.exec(await Deno.readTextFile(join(ROOT, file)))?.[1] ?? "none";
@@ -28,7 +28,7 @@ export function readChangelogFile(): Promise<string> {
 }
 
 /** Returns the releases of a changelog with their dates, newest first, without "Unreleased". */
-export function readChangelog(text: string): { version: string; date: string }[] {
+function readChangelog(text: string): { version: string; date: string }[] {
   return [...text.matchAll(/^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$/gm)]
     .map(([, version, date]) => ({ version: version!, date: date! }));
 }

@@ -34,14 +34,9 @@ export async function hashMigrations(): Promise<Hashes> {
   return hashes;
 }
 
-/** Returns the hash of every released migration by file name. Ends with the release `last`. */
-export function releasedFiles(releases: Releases, last?: string): Map<string, string> {
-  const files = new Map<string, string>();
-  for (const [release, hashes] of Object.entries(releases)) {
-    for (const [file, hash] of Object.entries(hashes)) files.set(file, hash);
-    if (release === last) break;
-  }
-  return files;
+/** Returns the hash of every released migration by file name. */
+export function releasedFiles(releases: Releases): Map<string, string> {
+  return new Map(Object.values(releases).flatMap((hashes) => Object.entries(hashes)));
 }
 
 /** Returns those of the migrations that no release has. */
@@ -77,7 +72,7 @@ export function findBrokenReleases(releases: Releases, present: Hashes): string[
 
 /**
  * Returns the reasons against `version` as the next release, a sentence for each. It must be later
- * than all releases, because the upgrade test relies on the order of the file.
+ * than all releases.
  */
 export function findOrderProblems(releases: Releases, version: string): string[] {
   if (Object.hasOwn(releases, version)) return [`${version} is released already`];

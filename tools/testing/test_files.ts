@@ -51,7 +51,6 @@ const TEST_FILE = /_test\.tsx?$/;
 export const SLOWEST: readonly string[] = [
   "tests/package/package_test.ts",
   "tests/cells/move_test.ts",
-  "tests/bench/bench_test.ts",
   "tests/console/views_test.ts",
   "tests/examples/shops_test.ts",
   "tests/supabase/push_test.ts",
@@ -69,9 +68,7 @@ export const SLOWEST: readonly string[] = [
   "tests/database/list_rows_test.ts",
   "tests/console/safety_test.ts",
   "tests/documents/readme_test.ts",
-  "tests/webhook/kill_test.ts",
   "tests/http/ledger_test.ts",
-  "tests/upgrade/upgrade_test.ts",
 ];
 
 /**
@@ -79,7 +76,6 @@ export const SLOWEST: readonly string[] = [
  * programs in other languages, measure times or sizes, or wait for minutes.
  */
 const AT_NIGHT: readonly string[] = [
-  "tests/bench/bench_test.ts",
   "tests/cells/move_test.ts",
   "tests/cells/outage_test.ts",
   "tests/core/linear_time_test.ts",
@@ -93,9 +89,6 @@ const AT_NIGHT: readonly string[] = [
   "tests/package/package_test.ts",
   "tests/supabase/outage_test.ts",
   "tests/supabase/push_test.ts",
-  "tests/upgrade/upgrade_test.ts",
-  "tests/webhook/hostile_test.ts",
-  "tests/webhook/kill_test.ts",
 ];
 
 /**

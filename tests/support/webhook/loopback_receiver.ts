@@ -13,7 +13,7 @@ interface Certificate {
 }
 
 /** An open receiver; `close` ends it and every connection. */
-export interface LoopbackReceiver {
+interface LoopbackReceiver {
   port: number;
   connections: number;
   requests: Uint8Array[];
