@@ -6,7 +6,12 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import type { Checkout, Payment } from "../../packages/client/mod.ts";
-import { browserCase, type ConsoleCase, PHONE } from "../support/console/console_case.ts";
+import {
+  browserCase,
+  type ConsoleCase,
+  type OpenOptions,
+  PHONE,
+} from "../support/console/console_case.ts";
 import { readQrCode } from "../support/console/qr_reader.ts";
 
 const EUR = { amount: 1999, currency: "EUR" };
@@ -35,9 +40,13 @@ const TEXTS = {
 function actorsOf({ send, open, origin }: ConsoleCase) {
   const make = (more: object = {}): Promise<Checkout> =>
     send("POST", "checkouts", { ...EUR, return_url: `${origin}/?order=7`, ...more });
-  const visit = async ({ url }: { url: string | null }, options: object = {}) => {
+  const visit = async (
+    { url }: { url: string | null },
+    options: OpenOptions & { is_busy?: boolean } = {},
+  ) => {
     const opened = await open("", { url: url!, viewport: PHONE, ...options });
     await opened.page.getByRole("heading", { level: 1 }).waitFor();
+    if (options.is_busy) await opened.page.evaluate(delayTimers);
     return opened;
   };
   return {
@@ -57,6 +66,15 @@ function actorsOf({ send, open, origin }: ConsoleCase) {
   };
 }
 
+/** Runs in the page. Its timers and frames come late, as in a busy browser. */
+function delayTimers(): void {
+  const { setTimeout: plan } = globalThis;
+  Object.assign(globalThis, {
+    setTimeout: (run: () => void, ms = 0) => plan(run, ms + 200),
+    requestAnimationFrame: (run: () => void) => plan(run, 200),
+  });
+}
+
 async function typeCard(page: Page, number: string): Promise<void> {
   await page.locator("#card_number").pressSequentially(number);
   await page.locator("#expiry").pressSequentially("1234");
@@ -68,7 +86,7 @@ const press = (page: Page, name: string) => page.getByRole("button", { name, exa
 for (const [locale, text] of Object.entries(TEXTS)) {
   browserCase({ name: `page for payers: by hand, ${locale}` }, async (step, place) => {
     const { make, visit, read, advance, isBack } = actorsOf(place);
-    const options = { locale };
+    const options = { locale, is_busy: locale === "de" };
     await step("a declined card, then another one: back at the shop", async () => {
       const checkout = await make();
       const { page } = await visit(checkout, options);

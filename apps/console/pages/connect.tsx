@@ -1,7 +1,7 @@
 /** The first page. It asks for a test key and checks its form before it sends anything. */
 
 import { batch, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiBaseUrl, isLocalStart } from "../data/api_base_url.ts";
 import { clearLog, openClient } from "../data/calls.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
@@ -20,7 +20,7 @@ export function Connect() {
   );
   const [keep, setKeep] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), [failure]);
+  useLayoutEffect(() => input.current?.focus(), [failure]);
   // The page was opened by a link that carries a key.
   useSignalEffect(() => {
     const linked = linked_key.value;

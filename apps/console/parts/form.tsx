@@ -5,7 +5,7 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Dialog } from "./dialog.tsx";
 import type { Kept } from "../data/draft.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
@@ -52,7 +52,7 @@ export function Form<T>(props: FormProps<T>) {
   const [choice, setChoice] = useState(FIRST_CHOICE);
   const form = useRef<HTMLFormElement>(null);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!failure) return;
     const fault = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
     (fault ?? form.current?.querySelector<HTMLElement>('[role="alert"]'))?.focus();

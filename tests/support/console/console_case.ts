@@ -32,7 +32,7 @@ const KEPT = /^(payments-console-(drafts|filters)|checkout_(token|attempt))$/;
 const UNSTORED = /"(card_number|cvc)"/;
 
 /** Options of opening a page. */
-interface OpenOptions extends BrowserContextOptions {
+export interface OpenOptions extends BrowserContextOptions {
   /** URL of the console, by default of the local start. */
   url?: string;
   /** Errors in the browser's console that the test expects. */
