@@ -1,5 +1,5 @@
 /**
- * Second readers of the connector and of the double: stripe-mock checks the shape of each request
+ * Second readers of the connector: stripe-mock checks the shape of each request
  * against Stripe's OpenAPI document, and Stripe's own package has the types of the objects that the
  * connector reads and of the parameters that it sends. The type check of this file is one of the
  * tests. stripe-mock keeps no state and returns no errors of its own, so it tells nothing about the
@@ -44,7 +44,6 @@ import {
   saving,
   setup,
 } from "../support/connectors/stripe_case.ts";
-import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
 
 const connector = stripeConnector(() => NOW_MS);
@@ -289,46 +288,4 @@ Deno.test("STRIPE_VERSION is the version of the package", () => {
 
 Deno.test("STRIPE_EVENT_TYPES are events of the package", () => {
   assert.deepEqual([...STRIPE_EVENT_TYPES], Object.keys(KNOWN));
-});
-
-Deno.test({
-  name: "Stripe's package pays, refunds and reads errors at the double",
-  ignore: no_stripe_double,
-  async fn() {
-    const double = await startStripeDouble();
-    assert.ok(double, "localstripe is not installed");
-    try {
-      const { hostname: host, port } = new URL(double.base_url);
-      const httpClient = Stripe.createFetchHttpClient();
-      const options = { protocol: "http", maxNetworkRetries: 0, telemetry: false } as const;
-      const stripe = new Stripe("sk_test_1", { host, port, httpClient, ...options });
-      const create = (payment_method: string, idempotencyKey: string) =>
-        stripe.paymentIntents.create({
-          ...{ amount: 1099, currency: "eur", confirm: true, payment_method },
-          ...{ capture_method: "automatic", return_url: "https://shop.example/back" },
-          expand: ["latest_charge.balance_transaction"],
-        }, { idempotencyKey });
-      const payment = await create("pm_card_visa", "pc_1");
-      const charge = payment.latest_charge as Stripe.Charge;
-      assert.equal((charge.balance_transaction as Stripe.BalanceTransaction).fee, 41);
-      const refund = await stripe.refunds.create({ payment_intent: payment.id, amount: 99 });
-      assert.equal(refund.status, "succeeded");
-      await double.plant({ at: "before", act: "rate_limit" });
-      await assert.rejects(create("pm_card_visa", "pc_2"), { type: "StripeRateLimitError" });
-      const errors: [payment_method: string, key: string, error: object][] = [
-        ["pm_card_amex", "pc_1", { type: "StripeIdempotencyError" }],
-        ["pm_unknown", "pc_3", { code: "resource_missing", param: "payment_method" }],
-        ["pm_card_chargeDeclinedInsufficientFunds", "pc_4", {
-          ...{ type: "StripeCardError", decline_code: "insufficient_funds" },
-        }],
-      ];
-      for (const [payment_method, key, error] of errors) {
-        await assert.rejects(create(payment_method, key), error);
-      }
-      const { data } = await stripe.events.list({ limit: 1 });
-      assert.equal(data[0]?.type, "payment_intent.payment_failed");
-    } finally {
-      await double.close();
-    }
-  },
 });

@@ -5,15 +5,12 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { type LiveCase, liveCase, paid } from "../support/live/live_case.ts";
+import { liveCase, paid } from "../support/live/live_case.ts";
 import {
   assertBalanced,
   balances,
   breaches,
-  deliver,
-  eventsOf,
   settle,
-  stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
 import { json, startFaultServer } from "../support/connectors/fault_server.ts";
@@ -21,58 +18,6 @@ import { movement, page } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
 
 const HOUR_S = 3600;
-
-/** Creates a payout of the whole balance, which is on its way. */
-async function createPayout({ double, secret }: LiveCase): Promise<string> {
-  return (await double.act("payouts", { owner: secret, currency: "eur" })).id;
-}
-
-/** The movements of payouts, the oldest first. */
-async function settlements({ service }: LiveCase): Promise<string[]> {
-  const rows = await service.sql`
-    select kind, amount_minor, currency from pay.ledger_movements
-    where kind like 'settlement%' order by transaction_id`;
-  return rows.map(({ kind, amount_minor, currency }) => `${kind} ${amount_minor} ${currency}`);
-}
-
-liveCase("a payout is booked when it is created", async (given, t) => {
-  await paid(given);
-  await stopPolls(given);
-  const payout = await createPayout(given);
-  await t.step("and the books agree while it is on its way", async () => {
-    await deliver(given, await eventsOf(given, "payout.created"));
-    assert.deepEqual(await settlements(given), ["settlement 960 EUR"]);
-    await assertBalanced(given);
-  });
-  await t.step("once, when it is paid", async () => {
-    await given.double.act("settle_payout", { payout, status: "paid" });
-    const events = await eventsOf(given, "payout.created", "payout.paid");
-    await deliver(given, [...events, ...events]);
-    assert.deepEqual(await settlements(given), ["settlement 960 EUR"]);
-    await assertBalanced(given);
-  });
-  await t.step("and back when it fails after that", async () => {
-    await given.double.act("settle_payout", { payout, status: "failed" });
-    await deliver(given, await eventsOf(given, "payout.failed"));
-    assert.deepEqual(await settlements(given), [
-      "settlement 960 EUR",
-      "settlement_reversal 960 EUR",
-    ]);
-    await assertBalanced(given);
-  });
-  await t.step("whatever comes first of a cancelled one", async () => {
-    const again = await createPayout(given);
-    await given.double.act("settle_payout", { payout: again, status: "canceled" });
-    const events = (await eventsOf(given)).filter(({ data }) => data.object.id === again);
-    await deliver(given, [...events.toReversed(), ...events]);
-    // Provider events that are leased together are applied in any order.
-    assert.deepEqual((await settlements(given)).slice(2).sort(), [
-      "settlement 960 EUR",
-      "settlement_reversal 960 EUR",
-    ]);
-    await assertBalanced(given);
-  });
-});
 
 liveCase(
   "every movement of the account is in the ledger, and the day's totals agree",
@@ -90,7 +35,7 @@ liveCase(
     await book("topup", 5000);
     await book("reserve_release", 100);
     // The provider's balance has changed, although the payout is on its way.
-    await createPayout(given);
+    await given.double.act("payouts", { owner, currency: "eur" });
     await paid(given);
     await workAfter(given, HOUR_S + 60);
     await assertBalanced(given);

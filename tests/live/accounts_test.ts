@@ -2,36 +2,15 @@
 
 import assert from "node:assert/strict";
 import type { TestResponse } from "../support/service/service.ts";
-import { challenged, type LiveCase, liveCase, visit } from "../support/live/live_case.ts";
+import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
   breaches,
-  deliver,
-  eventsOf,
   resumePolls,
   shown,
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
-
-async function counts({ service }: LiveCase) {
-  const [row] = await service.sql<{ payments: number; keys: number; operations: number }[]>`
-    select (select count(*)::int from pay.payments) as payments,
-      (select count(*)::int from pay.idempotency_keys) as keys,
-      (select count(*)::int from pay.provider_operations) as operations`;
-  return { ...row! };
-}
-
-liveCase("without an account a live create is 503 and writes nothing", async (given) => {
-  await given.service.sql`select pay.disable_provider_account(${given.account_id})`;
-  for (const body of [{}, { capture: "manual" }]) {
-    const response = await given.pay(body, { idempotency_key: "one" });
-    assert.equal(response.status, 503, response.text);
-    assert.equal(response.body.error.code, "provider_not_configured");
-  }
-  assert.deepEqual(await counts(given), { payments: 0, keys: 0, operations: 0 });
-  assert.deepEqual((await given.books()).payment_intent, []);
-});
 
 liveCase(
   "a live create with a token that does not exist is 400 and charges nothing",
@@ -138,28 +117,6 @@ liveCase(
       });
     }
     await resumePolls(given);
-    await assertBalanced(given);
-  },
-);
-
-liveCase(
-  "open payments of a disabled account are captured, refunded and settled",
-  async (given) => {
-    const { body: held } = await given.pay({ capture: "manual" });
-    const { body: paid } = await given.pay();
-    const open = await challenged(given);
-    await given.work();
-    await given.service.sql`select pay.disable_provider_account(${given.account_id})`;
-    const captured = await given.call("POST", `/payments/${held.id}/capture`, { body: {} });
-    assert.equal(captured.body.status, "completed");
-    const refund = await given.call("POST", `/payments/${paid.id}/refund`, { body: {} });
-    assert.equal(refund.body.status, "completed");
-    await visit(open.url);
-    const [event] = await eventsOf(given, "payment_intent.succeeded");
-    assert.deepEqual(await deliver(given, [event!]), [200]);
-    await workAfter(given, 3700);
-    assert.equal((await shown(given, open.id)).status, "completed");
-    assert.equal((await given.pay()).status, 503);
     await assertBalanced(given);
   },
 );

@@ -15,7 +15,6 @@ import {
 } from "../support/live/live_case.ts";
 import {
   assertBalanced,
-  breaches,
   deliver,
   eventsOf,
   notify,
@@ -130,66 +129,11 @@ liveCase("notifications in reverse order, each twice, lead to the same end", asy
   await assertBalanced(given);
 });
 
-liveCase("what comes before the provider's id is known is not lost", async (given) => {
-  await stopPolls(given);
-  await given.double.plant({ method: "POST", at: "after", act: "cut" });
-  const { body: { id, status } } = await given.pay();
-  assert.equal(status, "processing");
-  const [intent] = (await given.books()).payment_intent;
-  await atStripe(given, "/v1/refunds", { payment_intent: intent!.id, amount: "100" });
-  await deliver(given, await eventsOf(given, "refund.created"));
-  assert.deepEqual(await providerEventsOf(given, null), [["refund succeeded", "unmatched", null]]);
-  await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
-  await settle(given);
-  assert.equal((await shown(given, id)).amount_refunded, 100);
-  await resumePolls(given);
-  await assertBalanced(given);
-});
-
 /** Changes the object of an event. */
 const changed = (event: StripeObject, fields: object): StripeObject => ({
   ...event,
   data: { object: { ...event.data.object, ...fields } },
 });
-liveCase(
-  "a provider event that contradicts the payment is an exception, and its money is booked",
-  async (given, t) => {
-    await stopPolls(given);
-    await t.step("another amount in another currency", async () => {
-      const [id, event] = await settledByEvent(given);
-      const contradiction = changed(event, { amount_received: 999, currency: "usd" });
-      assert.deepEqual(await deliver(given, [contradiction]), [200]);
-      assert.equal((await shown(given, id)).status, "requires_action");
-      const [, outcome, text] = (await providerEventsOf(given, id))
-        .find(([reported]) => reported === "authorize succeeded")!;
-      const exception = /the currency is USD instead of EUR/;
-      assert.equal(outcome, "unmatched");
-      assert.match(text, exception);
-      const [booked] = await given.service.sql`
-        select amount_minor::int, currency, kind from pay.ledger_movements
-        where subject_id = ${given.account_id} order by transaction_id desc limit 1`;
-      assert.deepEqual(booked, { amount_minor: 999, currency: "USD", kind: "unmatched" });
-      assert.match((await breaches(given)).join(), exception);
-    });
-    await t.step("an object of the test mode", async () => {
-      const [id, event] = await settledByEvent(given);
-      // A program on the own machine has objects of any mode, so the account moves to Stripe's
-      // host.
-      await given.service.sql`update pay.provider_accounts set settings = '{}'`;
-      const test_event = { ...changed(event, { livemode: false }), livemode: false };
-      assert.deepEqual(await deliver(given, [test_event]), [200]);
-      assert.equal((await shown(given, id)).status, "requires_action");
-      const provider_events = await providerEventsOf(given, id);
-      assert.deepEqual(
-        provider_events.filter(([, outcome]) => outcome === "exception").map(([, , text]) =>
-          /test mode/.test(text)
-        ),
-        [true],
-      );
-    });
-  },
-);
-
 liveCase("an event of a payment of somebody else is kept and shown", async (given, t) => {
   await stopPolls(given);
   const sandbox = await given.service.pay({ card: { token: "pm_card_late" } });

@@ -11,7 +11,6 @@ import {
   deliver,
   eventsOf,
   resumePolls,
-  returnToPresent,
   shown,
   stopPolls,
   workAfter,
@@ -98,30 +97,6 @@ liveCase("a saved card is charged with and without the payer", async (given, t) 
     await save(given, "u2");
     const { customer } = await given.books();
     assert.deepEqual(customer.map(({ metadata }) => metadata.customer), ["u1", "u2"]);
-  });
-  await t.step("also two at once, and after an unknown response", async () => {
-    await given.double.plant({
-      ...{ method: "POST", path: "/customers$", at: "before", act: "delay", delay_ms: 50 },
-    });
-    const both = await Promise.all([save(given, "u3"), save(given, "u3", token("mastercard"))]);
-    assert.deepEqual(both.map(({ status }) => status), ["completed", "completed"]);
-    const troubles = [
-      ["u5", { at: "after", act: "error", keep: true }],
-      ["u6", { at: "before", act: "error", keep: true }],
-    ] as const;
-    // A customer is looked for around the time of the reservation, by the provider's clock.
-    await returnToPresent(given);
-    for (const [id, trouble] of troubles) {
-      await given.double.plant({ method: "POST", path: "/customers$", ...trouble });
-      const lost = await save(given, id);
-      assert.equal(lost.status, "processing");
-      await workAfter(given, 6);
-      assert.equal((await shown(given, lost.id)).status, "completed");
-    }
-    const { customer } = await given.books();
-    assert.deepEqual(customer.map(({ metadata }) => metadata.customer), [
-      ...["u1", "u2", "u3", "u5", "u6"],
-    ]);
   });
   await assertBalanced(given);
 });

@@ -1,4 +1,4 @@
-/** A node in front of another one: it changes responses on demand, and counts the requests. */
+/** A node in front of another one: it changes responses on demand. */
 
 /**
  * Returns a response in place of the node's, with `result` or `error`; undefined: the node itself
@@ -11,8 +11,6 @@ type Change = (method: string, params: any[]) => object | undefined;
 interface NodeProxy extends AsyncDisposable {
   url: string;
   change: Change;
-  /** HTTP requests so far: a batch is one. */
-  requests: number;
 }
 
 /** Starts a proxy of a node on a free loopback port. */
@@ -23,7 +21,6 @@ export function startNodeProxy(node_url: string): NodeProxy {
     return await (await askNode(node_url, body)).json();
   };
   const { url, close } = serve(async (body) => {
-    proxy.requests++;
     return Response.json(
       Array.isArray(body) ? await Promise.all(body.map(respond)) : await respond(body),
     );
@@ -31,7 +28,6 @@ export function startNodeProxy(node_url: string): NodeProxy {
   const proxy: NodeProxy = {
     url,
     change: () => undefined,
-    requests: 0,
     [Symbol.asyncDispose]: close,
   };
   return proxy;

@@ -15,27 +15,8 @@ const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 /** Longer than the time between two attempts. */
 export const MINUTE_S = 61;
 
-/** A case with a wallet that pays. */
-interface PayoutCase extends StablecoinCase {
-  /** The wallet, an account of the node. */
-  wallet: Hex;
-  /** A completed payment of 1000. */
-  // deno-lint-ignore no-explicit-any
-  paid(): Promise<any>;
-  // deno-lint-ignore no-explicit-any
-  refund(payment: { id: string }, amount: number, address: string): Promise<any>;
-  // deno-lint-ignore no-explicit-any
-  transfer(amount: number, address: string): Promise<any>;
-  /** Does the work that is due after a minute. */
-  later(seconds?: number): Promise<void>;
-  /** Returns the status of a refund or transfer. */
-  statusOf(of: { id: string }): Promise<string>;
-  /** Sends a transfer from the wallet without the service. Its fields can be changed. */
-  payByHand(address: string, amount: number, fields?: Record<string, string>): Promise<Hex>;
-  /** Returns the amounts that an address has received from the wallet. */
-  received(address: string): Promise<number[]>;
-  set(settings: Record<string, string | null>): Promise<void>;
-}
+/** A case with a wallet that pays, an account of the node. */
+type PayoutCase = Awaited<ReturnType<typeof makeCase>>;
 
 let addresses = 0;
 /** Returns an address that no other test has. */
@@ -55,7 +36,7 @@ export function payoutCase(
   });
 }
 
-async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
+async function makeCase(given: StablecoinCase) {
   const { service, world, usdc, account_id, work } = given;
   const { sql, live: { text: key, environment_id } } = service;
   const [, wallet] = await world.node.call<Hex[]>("eth_accounts");
@@ -70,40 +51,44 @@ async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
   return {
     ...given,
     wallet: wallet!,
+    /** Returns a completed payment of 1000. */
     async paid() {
       const payment = await given.create();
       await given.send(payment, 1000);
       await given.final();
       return payment;
     },
-    refund: ({ id }, amount_minor, address) =>
+    refund: ({ id }: { id: string }, amount_minor: number, address: string) =>
       post(`/payments/${id}/refund`, { amount_minor, destination: { address } }),
-    transfer: (amount_minor, address) =>
+    transfer: (amount_minor: number, address: string) =>
       post("/transfers", {
         amount_minor,
         currency: "USDC",
         destination: { wallet: { address, network: "base" } },
       }),
+    /** Does the work that is due after a minute. */
     async later(seconds = MINUTE_S) {
       ahead_s += seconds;
       await service.setClock(Date.now() + ahead_s * 1000);
       await work();
     },
-    async statusOf({ id }) {
+    /** Returns the status of a refund or transfer. */
+    async statusOf({ id }: { id: string }) {
       const [row] = await sql<{ status: string }[]>`
         select status from pay.refunds where id = ${id}
         union all select status from pay.transfers where id = ${id}`;
       return row!.status;
     },
-    payByHand: (address, amount, fields = {}) =>
+    /** Sends a transfer from the wallet without the service. */
+    payByHand: (address: string, amount: number) =>
       world.node.call("eth_sendTransaction", {
         from: wallet,
         to: usdc,
         gas: "0xf4240",
         data: transferOf(address, amount),
-        ...fields,
       }),
-    async received(address) {
+    /** Returns the amounts that an address has received from the wallet. */
+    async received(address: string) {
       const logs = await world.node.call<{ data: Hex }[]>("eth_getLogs", {
         fromBlock: "0x0",
         toBlock: "latest",
@@ -112,7 +97,7 @@ async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
       });
       return logs.map(({ data }) => Number(BigInt(data)));
     },
-    async set(settings) {
+    async set(settings: Record<string, string | null>) {
       const added = Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
       const removed = Object.keys(settings).filter((name) => settings[name] === null);
       await sql`update pay.provider_accounts

@@ -4,35 +4,13 @@ import assert from "node:assert/strict";
 import { encodeFunctionData, parseAbi } from "viem";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
-import { type CallOptions, startService, type TestService } from "../service/service.ts";
+import { startService, type TestService } from "../service/service.ts";
 import { no_anvil, startAnvil } from "./anvil.ts";
 import { ChainWorld, type Hex } from "./chain_world.ts";
 import { XPUB } from "./watched.ts";
 
 /** A test's view of the product and its chain. */
-export interface StablecoinCase {
-  service: TestService;
-  world: ChainWorld;
-  /** The tokens of the account. */
-  usdc: Hex;
-  usdt: Hex;
-  account_id: string;
-  /** Creates a payment of 1000 units of USDC, and asserts that it has an address. */
-  // deno-lint-ignore no-explicit-any
-  create(body?: Record<string, unknown>, options?: CallOptions): Promise<any>;
-  /** Sends a token from the payer. */
-  send(payment: { next_action: { address: string } }, amount: number, token?: Hex): Promise<Hex>;
-  /** Returns `status amount_received failure_code` of payments as the API shows them. */
-  shown(...payments: { id: string }[]): Promise<string[]>;
-  /** Mines blocks, and does all work of the service. */
-  mined(blocks?: number): Promise<void>;
-  /** Mines until the transfers so far are final. */
-  final(): Promise<void>;
-  /** Does all work of the service. */
-  work(): Promise<void>;
-  /** Lets time pass on the chain and for the service. */
-  pass(seconds: number): Promise<void>;
-}
+export type StablecoinCase = Awaited<ReturnType<typeof makeCase>>;
 
 const ABI = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 
@@ -60,7 +38,7 @@ export function stablecoinCase(
   });
 }
 
-async function makeCase(service: TestService, world: ChainWorld): Promise<StablecoinCase> {
+async function makeCase(service: TestService, world: ChainWorld) {
   const { sql, live } = service;
   const [usdc, usdt] = [await world.deployToken(), await world.deployToken()];
   const account_id = idGenerator(Date.now())("pac_");
@@ -74,6 +52,7 @@ async function makeCase(service: TestService, world: ChainWorld): Promise<Stable
   };
   await sql`select pay.add_provider_account(${account_id}, ${live.environment_id}, 'evm',
     ${["stablecoin"]}, ${JSON.stringify(settings)}, null, ${[]})`;
+  /** Does all work of the service. */
   const work = async () => {
     await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
     for (let turn = 0; turn < 5; turn++) {
@@ -86,38 +65,38 @@ async function makeCase(service: TestService, world: ChainWorld): Promise<Stable
     const open = await sql`select reference from pay.provider_events where outcome is null`;
     assert.deepEqual([...open], [], "provider events without an outcome");
   };
+  /** Mines blocks, and does all work of the service. */
   const mined = async (blocks = 1) => {
     await world.mine(blocks);
     await work();
   };
   return {
-    service,
-    world,
-    usdc,
-    usdt,
-    account_id,
-    work,
-    mined,
+    ...{ service, world, usdc, usdt, account_id, work, mined },
+    /** Mines until the transfers so far are final. */
     final: () => mined(5),
-    async create(body = {}, options = {}) {
+    /** Creates a payment of 1000 units of USDC, and asserts that it has an address. */
+    async create() {
       const response = await service.pay(
-        { amount: 1000, currency: "USDC", method_kind: "stablecoin", ...body },
-        { key: live.text, ...options },
+        { amount: 1000, currency: "USDC", method_kind: "stablecoin" },
+        { key: live.text },
       );
       assert.equal(response.status, 201, response.text);
       assert.equal(response.body.next_action?.type, "send_stablecoin", response.text);
       return response.body;
     },
-    send: ({ next_action }, amount, token = usdc) =>
-      world.transfer(token, next_action.address, amount),
-    shown: (...payments) =>
+    /** Sends tokens from the payer. */
+    send: ({ next_action }: { next_action: { address: string } }, amount: number) =>
+      world.transfer(usdc, next_action.address, amount),
+    /** Returns `status amount_received failure_code` of payments as the API shows them. */
+    shown: (...payments: { id: string }[]) =>
       Promise.all(payments.map(async ({ id }) => {
         const url = `/api-v1-payments/v1/payments/${id}`;
         const { body } = await service.call("GET", url, { key: live.text });
         const { status, amount_received, failure_code } = body;
         return [status, amount_received, failure_code].filter((each) => each !== null).join(" ");
       })),
-    async pass(seconds) {
+    /** Lets time pass on the chain and for the service. */
+    async pass(seconds: number) {
       await world.node.call("evm_increaseTime", seconds);
       await world.mine();
       const head = await world.node.call<{ timestamp: Hex }>(
