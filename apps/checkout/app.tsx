@@ -4,12 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { readPlace } from "./data/visit.ts";
 import { useDocumentWords, WordsContext } from "./data/words.ts";
 import { BankPage } from "./pages/bank_page.tsx";
-import { CheckoutPage } from "./pages/checkout_page.tsx";
-import { Frame, Title } from "./parts/panel.tsx";
+import { CheckoutPage, NoPage } from "./pages/checkout_page.tsx";
 
 export function App() {
   const [place, setPlace] = useState(readPlace);
-  const [words, setLocale] = useDocumentWords();
+  const words = useDocumentWords();
   useEffect(() => {
     const move = () => setPlace(readPlace());
     addEventListener("hashchange", move);
@@ -17,15 +16,8 @@ export function App() {
   }, []);
   return (
     <WordsContext.Provider value={words}>
-      {place === null && (
-        <Frame is_test={false}>
-          <Title text={words.say("unknown_title")} />
-          <p>{words.say("unknown_text")}</p>
-        </Frame>
-      )}
-      {place?.kind === "checkout" && (
-        <CheckoutPage key={place.token} token={place.token} onLocale={setLocale} />
-      )}
+      {place === null && <NoPage trouble={{ kind: "unknown" }} />}
+      {place?.kind === "checkout" && <CheckoutPage key={place.token} token={place.token} />}
       {place?.kind === "bank" && <BankPage key={place.token} token={place.token} />}
     </WordsContext.Provider>
   );

@@ -15,3 +15,8 @@ export function tokenTransferUri(transfer: TokenTransfer): string {
   const { contract, chain_id, address, amount_minor } = transfer;
   return `ethereum:${contract}@${chain_id}/transfer?address=${address}&uint256=${amount_minor}`;
 }
+
+/** Returns the link for another amount. */
+export function withTransferAmount(uri: string, amount_minor: number): string {
+  return uri.replace(/(?<=[?&]uint256=)\d+/, String(amount_minor));
+}

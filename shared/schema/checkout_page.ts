@@ -15,9 +15,20 @@ export const ATTEMPT_HEADER = "Checkout-Attempt";
 /** The body of `POST /checkout/payments`. */
 export type PayPageBody = Omit<PayCheckoutBody, "instrument" | "authenticate">;
 
+/**
+ * The parts of the page, one of which the payer needs: the fields; the step of the attempt, which is
+ * at the payer's bank, a transfer, or nothing but time; or the end.
+ */
+export type PageView =
+  | ("form" | "action" | "transfer" | "processing")
+  | ("paid" | "expired" | "cancelled" | "exhausted");
+
 /** The payer's own attempt, without the reason of a decline. */
-export interface PageAttempt
-  extends Pick<Payment, "status" | "amount_minor" | "currency" | "next_action"> {
+export interface PageAttempt extends
+  Pick<
+    Payment,
+    "status" | "amount_minor" | "amount_received" | "currency" | "next_action"
+  > {
   /** For the return to the shop, and for `ATTEMPT_HEADER`. */
   payment_id: string;
   method: CheckoutMethod;
@@ -39,6 +50,9 @@ export interface CheckoutPage extends
     | ("locale" | "save" | "return_url" | "cancel_url" | "expires_at" | "livemode")
   > {
   object: "checkout_page";
+  view: PageView;
+  /** Whether the payer can leave the attempt of the view for another one. */
+  may_leave: boolean;
   /** `color` is like `#0a7f3f`, and `logo` a data URL. */
   merchant: { name: string; color: string | null; logo: string | null };
   /** `pk_live_…`, by which the page makes the token of a card; null for a test or without cards. */

@@ -9,6 +9,7 @@ import type { Checkout, Payment } from "../../packages/client/mod.ts";
 import {
   browserCase,
   type ConsoleCase,
+  moveClock,
   type OpenOptions,
   PHONE,
 } from "../support/console/console_case.ts";
@@ -27,12 +28,13 @@ const TEXTS = {
     ...{ pay: "Pay €19.99", declined: "Your payment was declined", another: "Pay another way" },
     ...{ approve: "Yes, approve", decline: "No, decline", sepa: "Bank transfer", next: "Continue" },
     ...{ debit: "Direct debit", mandate: "I agree to this mandate.", coins: "Stablecoin" },
+    save: "Save",
   },
   de: {
     ...{ pay: "19,99 € bezahlen", declined: "Ihre Zahlung wurde abgelehnt" },
     ...{ another: "Anders bezahlen", approve: "Ja, freigeben", decline: "Nein, ablehnen" },
     ...{ sepa: "Überweisung", next: "Weiter", debit: "Lastschrift", coins: "Stablecoin" },
-    mandate: "Ich stimme diesem Mandat zu.",
+    ...{ mandate: "Ich stimme diesem Mandat zu.", save: "Speichern" },
   },
 };
 
@@ -86,6 +88,7 @@ const press = (page: Page, name: string) => page.getByRole("button", { name, exa
 for (const [locale, text] of Object.entries(TEXTS)) {
   browserCase({ name: `page for payers: by hand, ${locale}` }, async (step, place) => {
     const { make, visit, read, advance, isBack } = actorsOf(place);
+    const { send } = place;
     const options = { locale, is_busy: locale === "de" };
     await step("a declined card, then another one: back at the shop", async () => {
       const checkout = await make();
@@ -142,6 +145,18 @@ for (const [locale, text] of Object.entries(TEXTS)) {
       assert.deepEqual([status, ...payments.map((one) => one.status)], [
         ...["completed", "completed", "cancelled"],
       ]);
+    });
+    await step("a card that is saved, of an amount of 0", async () => {
+      const customer = { id: `payer ${locale}`, email: "ada@example.com" };
+      const checkout = await make({ amount: 0, save: "off_session", customer });
+      const { page } = await visit(checkout, options);
+      await typeCard(page, VISA!);
+      await press(page, text.save);
+      await page.getByRole("checkbox").and(page.locator("[aria-invalid=true]")).check();
+      await press(page, text.save);
+      await isBack(page, checkout);
+      const { data } = await send("GET", `instruments?customer_id=${customer.id}&status=active`);
+      assert.deepEqual([data.length, data[0].method.card.last4], [1, "4242"]);
     });
     await step("a direct debit under a mandate", async () => {
       const checkout = await make();
@@ -241,6 +256,25 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
     await second.page.getByRole("button", { name: TEXTS.en.pay }).waitFor();
     const { status, payments } = await read(checkout);
     assert.deepEqual([status, payments.length], ["open", 1]);
+  });
+  await step("no response for minutes: the payer tries again, and pays once", async () => {
+    const checkout = await make({ max_payments: null, return_url: undefined });
+    const { page } = await visit(checkout);
+    await page.clock.install();
+    await page.route("**/checkout/payments", async (route) => {
+      await route.fetch();
+      await route.fulfill({ status: 503, json: { error: { code: "service_unavailable" } } });
+    });
+    await typeCard(page, VISA!);
+    await press(page, TEXTS.en.pay);
+    await page.getByText("Please do not pay again.").waitFor();
+    const again = page.getByRole("button", { name: "Try again" });
+    while (await again.count() === 0) await moveClock(page, 30_000);
+    await page.getByText("you do not pay twice").waitFor();
+    await page.unrouteAll();
+    await again.click();
+    await page.getByRole("heading", { name: "Thank you, your payment has arrived" }).waitFor();
+    assert.equal((await read(checkout)).payments.length, 1);
   });
   await step("after ten declines the payer waits", async () => {
     const checkout = await make({ methods: ["card"] });

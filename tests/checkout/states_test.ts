@@ -27,6 +27,8 @@ interface State {
   /** The checkout, the attempts before, and a text of the state. */
   body?: object;
   pays?: object[];
+  /** The part of a transfer that has come. */
+  receives?: number;
   shows: keyof typeof LANGUAGES["en"] & string;
   /** The payer's act in this state. */
   act?(page: Page): Promise<void>;
@@ -54,8 +56,28 @@ const STATES: State[] = [
     },
   },
   { name: "declined", pays: [card("chargeDeclined")], shows: "declined_card" },
+  {
+    name: "no provider any more",
+    shows: "unavailable_text",
+    async act(page) {
+      const error = { code: "provider_not_configured" };
+      await page.route(
+        "**/checkout/payments",
+        (route) => route.fulfill({ status: 503, json: { error } }),
+      );
+      await page.getByRole("radio").last().check();
+      await submit(page);
+      await page.getByRole("alert").waitFor();
+    },
+  },
   { name: "saves", body: SAVES, shows: "save_off_session" },
-  { name: "saves without consent", body: SAVES, shows: "error_save", act: submit },
+  {
+    name: "declined, of an amount of 0",
+    body: SAVES,
+    pays: [{ ...card("chargeDeclined"), save: true }],
+    shows: "declined_title_save",
+  },
+  { name: "saves without consent", body: SAVES, shows: "error_consent", act: submit },
   { name: "asks the bank", pays: [card("authenticationRequired")], shows: "action_text" },
   { name: "transfer", pays: [{ method: "sepa" }], shows: "transfer_qr" },
   {
@@ -65,6 +87,12 @@ const STATES: State[] = [
     shows: "transfer_copy",
   },
   { name: "wallet", body: USDC, pays: [{ currency: "USDC" }], shows: "stablecoin_qr" },
+  { name: "a part of a transfer", pays: [{ method: "sepa" }], receives: 999, shows: "partly_paid" },
+  {
+    name: "20 attempts",
+    pays: [...Array(19).fill(card("authenticationRequired")), card("chargeDeclined")],
+    shows: "exhausted_title",
+  },
   { name: "processing", pays: [card("late")], shows: "processing_title" },
   { name: "paid", pays: [card("visa")], shows: "done_title" },
   { name: "collected", pays: [{ iban: "DE89370400440532013000" }], shows: "done_title" },
@@ -91,19 +119,23 @@ browserCase({ name: "page for payers: states and languages" }, async (step, plac
   const soon = new Date(Date.now() + 60_000).toISOString();
   const expired = await make({ expires_at: soon });
   await send("POST", "/api-v1-sandbox/clock", { mode: "frozen", advance: 120 });
-  const cancelled = await make();
+  const cancelled = await make(SAVES);
   await send("POST", `checkouts/${cancelled.id}/cancel`);
   const asked = await pay(await make(), card("authenticationRequired"));
   const { url: bank } = asked.payment.next_action as { url: string };
   const at: (State & { url: string; is_test: boolean })[] = [
     { name: "expired", url: expired.url!, shows: "expired_title", is_test: true },
-    { name: "cancelled", url: cancelled.url!, shows: "cancelled_title", is_test: true },
+    { name: "cancelled", url: cancelled.url!, shows: "cancelled_title_save", is_test: true },
     { name: "bank", url: bank, shows: "bank_text", is_test: true },
     { name: "unknown", url: `${origin}/pay/#${UNKNOWN}`, shows: "unknown_title", is_test: false },
   ];
   for (const state of STATES) {
     const checkout = await make(state.body);
-    for (const body of state.pays ?? []) await pay(checkout, body);
+    for (const body of state.pays ?? []) {
+      const { payment: { id } } = await pay(checkout, body);
+      const part = { to: "pending", amount_received: state.receives };
+      if (state.receives) await send("POST", `/api-v1-sandbox/payments/${id}/advance`, part);
+    }
     at.unshift({ ...state, url: checkout.url!, is_test: true });
   }
   for (const [locale, words] of Object.entries(LANGUAGES)) {

@@ -5,6 +5,19 @@
 
 import assert from "node:assert/strict";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
+import {
+  CHECKOUTS,
+  DECLINED,
+  EUR,
+  IBAN,
+  LINK,
+  openCheckout as open,
+  PERSON as U,
+  SECURE,
+  tokenOf,
+  USDC,
+  VISA,
+} from "../support/service/payer_page.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import {
   advance,
@@ -16,34 +29,13 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-const CHECKOUTS = "/api-v1-payments/v1/checkouts";
-const PAGE = "https://pay.example.com";
-const HOSTED = { checkout_url: PAGE };
+const HOSTED = { checkout_url: "https://pay.example.com" };
 const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;
 const URL_OF_PAGE = /^https:\/\/pay\.example\.com\/#cht_[0-9a-f]{48}$/;
-const EUR = { amount: 1999, currency: "EUR" };
-const U = { customer: { id: "u1", email: "ada@example.com", name: "Ada" } };
-const USDC = { other_prices: [{ amount_minor: 21_000_000, currency: "USDC" }] };
-const LINK = { max_payments: null };
 const ZERO = { amount: 0, currency: "EUR", save: "off_session", ...U };
-const IBAN = { iban: "DE89 3704 0044 0532 0130 00" };
 
 type Body = Record<string, unknown>;
-const token = (name: string) => ({ card: { token: `pm_card_${name}` } });
-const [VISA, DECLINED, SECURE] = [
-  token("visa"),
-  token("chargeDeclined"),
-  token("authenticationRequired"),
-];
-
-async function open(service: TestService, body: Body = {}) {
-  const { status, body: made, text } = await service.call("POST", CHECKOUTS, {
-    body: { ...EUR, ...body },
-  });
-  assert.equal(status, 201, text);
-  return made;
-}
 
 const read = async (service: TestService, id: string) =>
   (await service.call("GET", `${CHECKOUTS}/${id}`)).body;
@@ -123,7 +115,7 @@ const CASES: [name: string, body: Body, steps: [Step, unknown[]?][], status: str
   [
     "a dispute at once",
     {},
-    [[token("createDispute"), ["completed", "chargeback", 1]]],
+    [[tokenOf("createDispute"), ["completed", "chargeback", 1]]],
     "completed",
   ],
   ["a link of three payers", LINK, [

@@ -2,9 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";
-import { savesBy } from "../data/attempt.ts";
+import { pricesFor, savesBy } from "../data/attempt.ts";
 import { useWords } from "../data/words.ts";
-import { pricesFor } from "../data/view.ts";
 import { Box, FaultList, type Faults, PriceField } from "../parts/fields.tsx";
 import { type CardFields, makeToken, mountFields } from "./stripe.ts";
 
@@ -38,7 +37,7 @@ export function CardForm({ page, is_busy, otherwise, onPay }: CardFormProps) {
     event.preventDefault();
     if (is_busy || is_making || fields.current === null) return;
     const refuses = page.amount_minor === 0 && saves !== "yes";
-    setFaults(refuses ? { save: "error_save" } : {});
+    setFaults(refuses ? { save: "error_consent" } : {});
     setTurn(turn + 1);
     setFault(null);
     if (refuses) return;
@@ -74,7 +73,7 @@ export function CardForm({ page, is_busy, otherwise, onPay }: CardFormProps) {
         />
       )}
       <button type="submit" class="primary" aria-disabled={works}>
-        {works ? say("working") : say(page.amount_minor === 0 ? "save" : "pay_amount", {
+        {works ? say("working") : say("pay_amount", {
           amount: money(price.amount_minor, price.currency),
         })}
       </button>

@@ -8,9 +8,8 @@
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useFlow } from "../data/flow.ts";
-import { viewOf } from "../data/view.ts";
 import { readPlace } from "../data/visit.ts";
-import { useDocumentWords, WordsContext } from "../data/words.ts";
+import { useDocumentWords, useWordsOf, WordsContext } from "../data/words.ts";
 import { FormView, NoPage } from "../pages/checkout_page.tsx";
 import { Frame } from "../parts/panel.tsx";
 import { Summary } from "../parts/summary.tsx";
@@ -22,23 +21,22 @@ const PAGE = `../#${place?.token ?? ""}`;
 // The provider's script reads the address of the document, and must not get the token.
 history.replaceState(null, "", location.pathname);
 
-function CardStep({ token, onLocale }: { token: string; onLocale(locale: string | null): void }) {
+function CardStep({ token }: { token: string }) {
   const flow = useFlow(token);
   const paid = useRef(false);
   const { page, trouble } = flow;
-  const view = page && viewOf(page);
-  const has_fields = view?.kind === "form" && page!.publishable_key !== null;
+  useWordsOf(page);
+  const has_fields = page?.view === "form" && page.publishable_key !== null;
   // After an attempt that its bank asks about, the flow itself leads there.
   const leaves = trouble?.kind === "unknown" ||
-    view !== null && !has_fields && !(view.kind === "action" && paid.current);
-  useEffect(() => page ? onLocale(page.locale) : undefined, [page?.locale]);
+    page !== null && !has_fields && !(page.view === "action" && paid.current);
   useEffect(() => {
     if (leaves) location.replace(PAGE);
   }, [leaves]);
-  if (!page || view?.kind !== "form" || !has_fields) return <NoPage flow={flow} />;
+  if (!has_fields) return <NoPage trouble={trouble} onRead={flow.read} />;
   return (
     <Frame is_test={false} aside={<Summary page={page} />}>
-      <FormView ended={view.ended} flow={flow} page={page}>
+      <FormView flow={flow} page={page}>
         <CardForm
           page={page}
           is_busy={flow.is_busy}
@@ -54,11 +52,11 @@ function CardStep({ token, onLocale }: { token: string; onLocale(locale: string 
 }
 
 function App() {
-  const [words, setLocale] = useDocumentWords();
+  const words = useDocumentWords();
   if (place?.kind !== "checkout") return location.replace(PAGE), null;
   return (
     <WordsContext.Provider value={words}>
-      <CardStep token={place.token} onLocale={setLocale} />
+      <CardStep token={place.token} />
     </WordsContext.Provider>
   );
 }

@@ -17,6 +17,13 @@ export class Refused extends Error {
   ) {
     super(code);
   }
+
+  /** Whether the same call can have another result soon. */
+  get is_passing(): boolean {
+    return this.status >= 500
+      ? this.code !== "provider_not_configured"
+      : this.code === "idempotency_in_progress";
+  }
 }
 
 /** Reads a checkout. `attempt` is the payer's own one in this tab. */
@@ -62,7 +69,6 @@ async function call<T>(path: string, init: RequestInit): Promise<T> {
   });
   const received = await response.json();
   if (response.ok) return received;
-  if (response.status >= 500) throw new Error(`${response.status}`);
   const { code, param = null } = received.error;
   const seconds = Number(response.headers.get("Retry-After") ?? 1);
   throw new Refused(response.status, code, param, seconds * 1_000);

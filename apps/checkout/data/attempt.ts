@@ -9,9 +9,10 @@ import {
   containsCardNumber,
   normalizeCardNumber,
 } from "../../../shared/core/card_number.ts";
-import type { CheckoutMethod } from "../../../shared/core/checkout_methods.ts";
+import { type CheckoutMethod, methodsFor } from "../../../shared/core/checkout_methods.ts";
 import { isValidIban, normalizeIban } from "../../../shared/core/iban.ts";
 import { testCard, testIban } from "../../../shared/domain/providers/test_values.ts";
+import type { CheckoutPrice } from "../../../shared/schema/checkout.ts";
 import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";
 import type { Key } from "./words.ts";
 
@@ -32,7 +33,7 @@ export function attemptOf(
   const faults: Record<string, Key> = {
     ...(method === "card" && cardFaults(values, page.now)),
     ...(method === "sepa_debit" && accountFaults(values)),
-    ...(page.amount_minor === 0 && values["save"] !== "yes" && { save: "error_save" as const }),
+    ...(page.amount_minor === 0 && values["save"] !== "yes" && { save: "error_consent" as const }),
   };
   if (Object.keys(faults).length > 0) return { faults };
   return {
@@ -44,6 +45,16 @@ export function attemptOf(
       ...(values["save"] === "yes" && savesBy(page, method) && { save: true as const }),
     },
   };
+}
+
+/** The prices among which a payer can choose by a method. */
+export function pricesFor(
+  { amount_minor, currency, other_prices }: CheckoutPage,
+  method: CheckoutMethod,
+): CheckoutPrice[] {
+  return [{ amount_minor, currency }, ...other_prices].filter((price) =>
+    methodsFor(price.currency, price.amount_minor).includes(method)
+  );
 }
 
 /** Whether a method can be saved and the merchant has asked for it. */
@@ -126,7 +137,7 @@ const FIELDS: readonly [param: string, name: string, fault: Key][] = [
   ["iban.holder_name", "holder", "error_refused"],
   ["iban.address", "street", "error_refused"],
   ["iban", "iban", "error_iban"],
-  ["save", "save", "error_save"],
+  ["save", "save", "error_consent"],
 ];
 
 /** Returns the error at the field for the `param` of a refusal; none: the page has no such field. */

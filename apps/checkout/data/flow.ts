@@ -1,28 +1,34 @@
 /** A checkout as the page follows it: reads, waiting, and the payer's attempts. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";
+import type { CheckoutPage, PageView, PayPageBody } from "../../../shared/schema/checkout_page.ts";
 import { payCheckout, readCheckout, Refused } from "./api.ts";
-import { isWaiting } from "./view.ts";
 import { keepAttempt, ownAttempt } from "./visit.ts";
 
 /** First and longest time between two reads. */
 const FIRST_MS = 2_000;
 const LONGEST_MS = 30_000;
 const GROWTH = 1.4;
+/** The page sends an attempt again for this time. Then the payer decides whether it goes on. */
+const UNANSWERED_MS = 120_000;
 
 /** The reason why the page cannot go on. */
 export type Trouble =
-  | { kind: "unknown" | "offline" | "unsure" }
+  /** `unsure` and `lost`: an attempt has no response, and the page sends it again or has stopped. */
+  | { kind: "unknown" | "unavailable" | "offline" | "unsure" | "lost" }
   | { kind: "limited"; until_ms: number }
   /** The API has refused the attempt, for this field of the body if any. */
   | { kind: "refused"; param: string | null };
+
+/** A read does not take them away: the payer still has to see them. */
+const LASTING: readonly Trouble["kind"][] = ["refused", "limited", "unavailable", "lost"];
 
 export interface Flow {
   page: CheckoutPage | null;
   trouble: Trouble | null;
   is_busy: boolean;
-  pay(body: PayPageBody): Promise<void>;
+  /** Makes an attempt. Without a body it sends the one that has no response again. */
+  pay(body?: PayPageBody): Promise<void>;
   read(): Promise<void>;
 }
 
@@ -32,38 +38,41 @@ export function useFlow(token: string): Flow {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [is_busy, setBusy] = useState(false);
   const paying = useRef(false);
+  /** The last attempt with its key, by which a second try makes no second payment. */
+  const sent = useRef<{ body: PayPageBody; key: string } | null>(null);
 
   const read = useCallback(async () => {
     if (paying.current) return;
     try {
-      const read_page = await readCheckout(token, ownAttempt());
-      setPage(read_page);
-      // The payer still has to see why an attempt was refused.
-      setTrouble((now) => now?.kind === "refused" || now?.kind === "limited" ? now : null);
+      setPage(await readCheckout(token, ownAttempt()));
+      setTrouble((now) => now && LASTING.includes(now.kind) ? now : null);
     } catch (error) {
-      if (!(error instanceof Refused)) setTrouble({ kind: "offline" });
-      else if (error.status === 429) setTrouble(limitedBy(error));
-      else setTrouble({ kind: "unknown" });
+      const found = troubleOf(error);
+      // The payer of a lost attempt still has to send it again.
+      setTrouble((now) => now?.kind === "lost" ? now : found);
     }
   }, [token]);
 
-  const pay = useCallback(async (body: PayPageBody) => {
+  const pay = useCallback(async (body?: PayPageBody) => {
     if (paying.current) return;
     paying.current = true;
     setBusy(true);
     setTrouble(null);
+    if (body) sent.current = { body, key: crypto.randomUUID() };
+    const attempt = sent.current!;
     try {
-      const paid = await send(token, body, () => setTrouble({ kind: "unsure" }));
+      const paid = await untilAnswered(
+        () => payCheckout(token, attempt.key, attempt.body),
+        () => setTrouble({ kind: "unsure" }),
+      );
       if (paid.attempt) keepAttempt(paid.attempt.payment_id);
       setPage(paid);
       setTrouble(null);
       const action = paid.attempt?.next_action;
       if (action?.type === "authenticate") location.assign(action.url);
     } catch (error) {
-      const refused = error as Refused;
-      if (refused.status === 404) setTrouble({ kind: "unknown" });
-      else if (refused.status === 429) setTrouble(limitedBy(refused));
-      else setTrouble({ kind: "refused", param: refused.param });
+      const found = troubleOf(error);
+      setTrouble(found.kind === "offline" ? { kind: "lost" } : found);
     }
     paying.current = false;
     setBusy(false);
@@ -76,26 +85,29 @@ export function useFlow(token: string): Flow {
   return { page, trouble, is_busy, pay, read };
 }
 
-/** Sends an attempt until there is a response. Each try has the same key, so only one counts. */
-async function send(
-  token: string,
-  body: PayPageBody,
+/** Sends an attempt until there is a response or the time is over. Throws the last error. */
+async function untilAnswered<Answer>(
+  send: () => Promise<Answer>,
   onLost: () => void,
-): Promise<CheckoutPage> {
-  const key = crypto.randomUUID();
+): Promise<Answer> {
+  const end_ms = Date.now() + UNANSWERED_MS;
   for (let wait_ms = FIRST_MS;; wait_ms = Math.min(wait_ms * GROWTH, LONGEST_MS)) {
     try {
-      return await payCheckout(token, key, body);
+      return await send();
     } catch (error) {
-      if (error instanceof Refused && error.code !== "idempotency_in_progress") throw error;
+      if (error instanceof Refused && !error.is_passing || Date.now() > end_ms) throw error;
       onLost();
       await new Promise((resolve) => setTimeout(resolve, wait_ms));
     }
   }
 }
 
-function limitedBy({ retry_ms }: Refused): Trouble {
-  return { kind: "limited", until_ms: Date.now() + retry_ms };
+function troubleOf(error: unknown): Trouble {
+  if (!(error instanceof Refused) || error.is_passing) return { kind: "offline" };
+  const { status, param, retry_ms } = error;
+  if (status === 404) return { kind: "unknown" };
+  if (status === 429) return { kind: "limited", until_ms: Date.now() + retry_ms };
+  return status >= 500 ? { kind: "unavailable" } : { kind: "refused", param };
 }
 
 /** Reads again while the payer waits and looks, when they come back, and at the end of the time. */
@@ -104,8 +116,9 @@ function useReads(
   page: CheckoutPage | null,
   trouble: Trouble | null,
 ): void {
-  const waits = page === null ? trouble !== null && trouble.kind !== "unknown" : isWaiting(page) ||
-    trouble?.kind === "offline";
+  const kind = trouble?.kind;
+  const waits = kind === "offline" || kind === "lost" ||
+    (page === null ? kind === "limited" : WAITING.includes(page.view));
   const until_ms = page === null && trouble?.kind === "limited" ? trouble.until_ms : 0;
   const end_ms = page?.status === "open" && page.expires_at !== null
     ? Date.parse(page.expires_at) - Date.parse(page.now)
@@ -142,6 +155,9 @@ function useReads(
     return () => clearTimeout(timer);
   }, [read, end_ms]);
 }
+
+/** Views in which something happens at the payment without the page. */
+const WAITING: readonly PageView[] = ["action", "transfer", "processing"];
 
 /** Longer timers fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 10_000;

@@ -1,7 +1,7 @@
 /** The words of the page in the language of the payer, with amounts and times as people write them. */
 
 import { createContext } from "preact";
-import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { formatDecimal, isStablecoin, minorUnitDigits } from "../../../shared/core/currency.ts";
 import de from "../locales/de.json" with { type: "json" };
 import en from "../locales/en.json" with { type: "json" };
@@ -11,10 +11,10 @@ import it from "../locales/it.json" with { type: "json" };
 import nl from "../locales/nl.json" with { type: "json" };
 import pl from "../locales/pl.json" with { type: "json" };
 
-/** A text of the page. */
-export type Key = keyof typeof en;
+/** A text of the page. That of `pay` in a checkout that only saves is `pay_save`, if there is one. */
+export type Key = Exclude<keyof typeof en, `${string}_save`>;
 
-export const LANGUAGES: Readonly<Record<string, Record<Key, string>>> = {
+export const LANGUAGES: Readonly<Record<string, Record<keyof typeof en, string>>> = {
   ...{ en, de, fr, es, it, nl, pl },
 };
 
@@ -33,17 +33,22 @@ interface Words {
 }
 
 /** Returns the words of the first language that the page has: the wanted one, then the browser's. */
-export function wordsFor(wanted: string | null, spoken: readonly string[]): Words {
+export function wordsFor(
+  wanted: string | null,
+  spoken: readonly string[],
+  only_saves = false,
+): Words {
   const known = [...(wanted === null ? [] : [wanted]), ...spoken]
     .find((tag) => baseOf(tag) in LANGUAGES) ?? "en";
   // The payer's own region decides how to write a date.
   const language = spoken.find((tag) => baseOf(tag) === baseOf(known)) ?? known;
-  const texts = LANGUAGES[baseOf(known)]!;
+  const texts: Readonly<Record<string, string>> = LANGUAGES[baseOf(known)]!;
+  const textOf = (key: Key) => (only_saves ? texts[`${key}_save`] : undefined) ?? texts[key]!;
   const write = (at: number, options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(language, options).format(at);
   return {
     language,
-    say: (key, values = {}) => texts[key].replace(/\{(\w+)\}/g, (_, name) => values[name] ?? ""),
+    say: (key, values = {}) => textOf(key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? ""),
     money: (amount_minor, currency) => moneyText(language, amount_minor, currency),
     time: (at) => write(Date.parse(at), { dateStyle: "long", timeStyle: "short" }),
     clock: (at_ms) => write(at_ms, { timeStyle: "short" }),
@@ -67,18 +72,39 @@ function moneyText(language: string, amount_minor: number, currency: string): st
     .format(decimal);
 }
 
-export const WordsContext = createContext<Words>(wordsFor(null, []));
-
-export function useWords(): Words {
-  return useContext(WordsContext);
+/** A checkout or a payment, which decides the words: 0 only saves. */
+interface Subject {
+  locale: string | null;
+  amount_minor: number;
 }
 
-/** The words of a document, whose language they set, and the way to the locale of a checkout. */
-export function useDocumentWords(): [Words, (locale: string | null) => void] {
-  const [locale, setLocale] = useState<string | null>(null);
-  const words = useMemo(() => wordsFor(locale, navigator.languages), [locale]);
+export const WordsContext = createContext<{ words: Words; follow(subject: Subject): void }>({
+  words: wordsFor(null, []),
+  follow() {},
+});
+
+export function useWords(): Words {
+  return useContext(WordsContext).words;
+}
+
+/** Sets the words of the document to those of a subject, as soon as it is known. */
+export function useWordsOf(subject: Subject | null): void {
+  const { follow } = useContext(WordsContext);
+  useLayoutEffect(() => subject ? follow(subject) : undefined, [
+    subject?.locale,
+    subject?.amount_minor,
+  ]);
+}
+
+/** The words of a document, whose language they set. */
+export function useDocumentWords() {
+  const [{ locale, amount_minor }, follow] = useState<Subject>({ locale: null, amount_minor: 1 });
+  const words = useMemo(() => wordsFor(locale, navigator.languages, amount_minor === 0), [
+    locale,
+    amount_minor,
+  ]);
   useEffect(() => {
     document.documentElement.lang = words.language;
   }, [words]);
-  return [words, setLocale];
+  return { words, follow };
 }

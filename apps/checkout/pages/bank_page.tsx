@@ -7,59 +7,47 @@ import { useEffect, useState } from "preact/hooks";
 import type { Challenge } from "../../../shared/schema/challenge.ts";
 import { callChallenge, Refused } from "../data/api.ts";
 import { checkoutBehind } from "../data/visit.ts";
-import { useWords } from "../data/words.ts";
-import { Frame, Notice, Title } from "../parts/panel.tsx";
-import { Back } from "./checkout_page.tsx";
-
-type State =
-  | { kind: "loading" | "unknown"; challenge: null }
-  | { kind: "asking" | "over"; challenge: Challenge };
+import { useWords, useWordsOf } from "../data/words.ts";
+import type { Trouble } from "../data/flow.ts";
+import { Frame, Title } from "../parts/panel.tsx";
+import { Back, NoPage, TroubleNotice } from "./checkout_page.tsx";
 
 export function BankPage({ token }: { token: string }) {
   const { say } = useWords();
-  const [state, setState] = useState<State>({ kind: "loading", challenge: null });
-  const [is_offline, setOffline] = useState(false);
+  const [challenge, setChallenge] = useState<Challenge | null>(null);
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [is_busy, setBusy] = useState(false);
+  useWordsOf(challenge && { ...challenge, locale: null });
 
   const call = async (result?: "success" | "failure") => {
     if (is_busy) return;
     setBusy(true);
-    setOffline(false);
+    setTrouble(null);
     try {
-      const challenge = await callChallenge(token, result);
-      const is_asking = challenge.status === "requires_action";
-      setState({ kind: is_asking ? "asking" : "over", challenge });
-      if (result) leave(challenge);
+      const known = await callChallenge(token, result);
+      setChallenge(known);
+      if (result) leave(known);
     } catch (error) {
-      if (!(error instanceof Refused)) setOffline(true);
-      else if (error.status === 404) setState({ kind: "unknown", challenge: null });
+      const is_answer = error instanceof Refused && !error.is_passing;
+      if (!is_answer) setTrouble({ kind: "offline" });
+      else if (error.status === 404) setTrouble({ kind: "unknown" });
       else if (result) await call();
     }
     setBusy(false);
   };
   useEffect(() => void call(), []);
 
-  const { kind, challenge } = state;
+  if (challenge === null || trouble?.kind === "unknown") {
+    return <NoPage trouble={trouble} is_test onRead={() => call()} />;
+  }
+  const is_asking = challenge.status === "requires_action";
   return (
     <Frame is_test>
-      <div key={kind}>
-        {kind === "unknown" && (
-          <>
-            <Title text={say("unknown_title")} />
-            <p>{say("unknown_text")}</p>
-          </>
-        )}
-        {kind === "loading" && !is_offline && <p class="waiting" role="status">{say("loading")}</p>}
-        {is_offline && (
-          <>
-            <Notice tone="wait" title={say("offline_title")} text={say("offline_text")} />
-            <button type="button" onClick={() => call()}>{say("try_again")}</button>
-          </>
-        )}
-        {challenge && kind === "asking" && (
-          <Question challenge={challenge} is_busy={is_busy} onAnswer={call} />
-        )}
-        {challenge && kind === "over" && <Over challenge={challenge} />}
+      <div key={challenge.status}>
+        <TroubleNotice trouble={trouble} />
+        {is_asking
+          ? <Question challenge={challenge} is_busy={is_busy} onAnswer={call} />
+          : <Over challenge={challenge} />}
         <p class="hint">{say("bank_stand_in")}</p>
       </div>
     </Frame>
@@ -78,11 +66,10 @@ function Question({ challenge, is_busy, onAnswer }: {
   onAnswer(result: "success" | "failure"): void;
 }) {
   const { say } = useWords();
-  const is_saving = challenge.amount_minor === 0;
   return (
     <>
-      <Title text={say(is_saving ? "bank_title_save" : "bank_title")} />
-      <p>{say(is_saving ? "bank_text_save" : "bank_text")}</p>
+      <Title text={say("bank_title")} />
+      <p>{say("bank_text")}</p>
       <Facts challenge={challenge} />
       <div class="answers">
         <button

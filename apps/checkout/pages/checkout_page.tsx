@@ -2,36 +2,35 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { CheckoutPage as Page } from "../../../shared/schema/checkout_page.ts";
+import type { CheckoutPage as Page, PageView } from "../../../shared/schema/checkout_page.ts";
 import { faultsOf } from "../data/attempt.ts";
 import { type Flow, type Trouble, useFlow } from "../data/flow.ts";
-import { type View, viewOf } from "../data/view.ts";
 import { endVisit, ownAttempt } from "../data/visit.ts";
-import { type Key, useWords } from "../data/words.ts";
+import { type Key, useWords, useWordsOf } from "../data/words.ts";
 import { Frame, Notice, Title } from "../parts/panel.tsx";
 import { PayForm } from "../parts/pay_form.tsx";
 import { Summary } from "../parts/summary.tsx";
 import { TransferDetails } from "../parts/transfer.tsx";
 
-interface CheckoutPageProps {
-  token: string;
-  onLocale(locale: string | null): void;
-}
+type Attempt = NonNullable<Page["attempt"]>;
 
-export function CheckoutPage({ token, onLocale }: CheckoutPageProps) {
+export function CheckoutPage({ token }: { token: string }) {
   const flow = useFlow(token);
   const { say } = useWords();
   const [left, setLeft] = useState<string | null>(null);
   const { page, trouble } = flow;
-  useEffect(() => page ? onLocale(page.locale) : undefined, [page?.locale]);
-  if (page === null || trouble?.kind === "unknown") return <NoPage flow={flow} />;
-  const { attempt } = page;
-  const view = viewOf(page, attempt !== null && left === attempt.payment_id);
+  useWordsOf(page);
+  if (page === null || trouble?.kind === "unknown") {
+    return <NoPage trouble={trouble} onRead={flow.read} />;
+  }
+  const { attempt, may_leave } = page;
+  const has_left = may_leave && left === attempt!.payment_id;
+  const view = has_left ? "form" : page.view;
   return (
     <Frame is_test={!page.livemode} aside={<Summary page={page} />}>
-      <div key={`${view.kind} ${attempt?.payment_id}`}>
-        <Shown view={view} flow={flow} page={page} />
-        {page.status === "open" && (view.kind === "action" || view.kind === "transfer") && (
+      <div key={`${view} ${attempt?.payment_id}`}>
+        <Shown view={view} flow={flow} page={page} has_left={has_left} />
+        {may_leave && !has_left && (
           <button
             type="button"
             onClick={() => setLeft(attempt!.payment_id)}
@@ -44,167 +43,173 @@ export function CheckoutPage({ token, onLocale }: CheckoutPageProps) {
   );
 }
 
-/** The page before it has a checkout, or without one. */
-export function NoPage({ flow: { trouble, read } }: { flow: Flow }) {
+/** The title and the text of a trouble. */
+const TROUBLES: Readonly<Record<Trouble["kind"], [title: Key, text: Key]>> = {
+  unknown: ["unknown_title", "unknown_text"],
+  unavailable: ["refused_title", "unavailable_text"],
+  offline: ["offline_title", "offline_text"],
+  unsure: ["offline_title", "unsure_text"],
+  lost: ["offline_title", "lost_text"],
+  limited: ["limited_title", "limited_text"],
+  refused: ["refused_title", "refused_text"],
+};
+
+function timeOf(trouble: Trouble, clock: (at_ms: number) => string) {
+  return { time: trouble.kind === "limited" ? clock(trouble.until_ms) : "" };
+}
+
+/** The page before it has a checkout or a bank step, or without one. */
+export function NoPage({ trouble, is_test = false, onRead }: {
+  trouble: Trouble | null;
+  is_test?: boolean;
+  onRead?(): void;
+}) {
   const { say, clock } = useWords();
-  const kind = trouble?.kind ?? "loading";
-  if (kind === "loading") {
+  if (trouble === null) {
     return (
-      <Frame is_test={false}>
+      <Frame is_test={is_test}>
         <p class="waiting" role="status">{say("loading")}</p>
       </Frame>
     );
   }
-  const text = kind === "unknown"
-    ? "unknown_text"
-    : kind === "limited"
-    ? "limited_text"
-    : "offline_text";
-  const time = trouble?.kind === "limited" ? clock(trouble.until_ms) : "";
+  const [title, text] = TROUBLES[trouble.kind];
   return (
-    <Frame is_test={false}>
-      <Title
-        key={kind}
-        text={say(kind === "unknown" || kind === "limited" ? `${kind}_title` : "offline_title")}
-      />
-      <p>{say(text, { time })}</p>
-      {kind !== "unknown" && <button type="button" onClick={read}>{say("try_again")}</button>}
+    <Frame is_test={is_test}>
+      <Title key={title} text={say(title)} />
+      <p>{say(text, timeOf(trouble, clock))}</p>
+      {trouble.kind !== "unknown" && (
+        <button type="button" onClick={onRead}>{say("try_again")}</button>
+      )}
     </Frame>
   );
 }
 
-function Shown({ view, flow, page }: { view: View; flow: Flow; page: Page }) {
+/** Tells of a trouble. Only that of a lost connection does not take the focus. */
+export function TroubleNotice({ trouble }: { trouble: Trouble | null }) {
+  const { say, clock } = useWords();
+  if (trouble === null) return null;
+  const [title, text] = TROUBLES[trouble.kind];
+  const is_bad = title !== "offline_title";
+  return (
+    <Notice
+      key={trouble.kind}
+      tone={is_bad ? "bad" : "wait"}
+      title={say(title)}
+      text={say(text, timeOf(trouble, clock))}
+      focus={is_bad}
+    />
+  );
+}
+
+function Shown({ view, flow, page, has_left }: {
+  view: PageView;
+  flow: Flow;
+  page: Page;
+  has_left: boolean;
+}) {
   const { say, money } = useWords();
+  const { trouble, is_busy } = flow;
   const merchant = page.merchant.name;
-  const amountOf = ({ amount_minor, currency }: { amount_minor: number; currency: string }) =>
-    money(amount_minor, currency);
-  switch (view.kind) {
+  const attempt = page.attempt!;
+  switch (view) {
     case "form":
       return (
-        <FormView ended={view.ended} flow={flow} page={page}>
-          <PayForm
-            page={page}
-            is_busy={flow.is_busy}
-            refused={refusedBy(flow)}
-            onPay={flow.pay}
-          />
+        <FormView flow={flow} page={page} has_left={has_left}>
+          <PayForm page={page} is_busy={is_busy} refused={refusedBy(trouble)} onPay={flow.pay} />
         </FormView>
       );
     case "action":
-      return <ActionView url={urlOf(view.attempt)} trouble={flow.trouble} />;
-    case "transfer": {
-      const action = view.attempt.next_action!;
-      if (action.type === "authenticate") return null;
-      const is_bank = action.type === "bank_transfer";
       return (
         <>
-          <Title
-            text={say(is_bank ? "transfer_title" : "stablecoin_title", {
-              amount: amountOf(view.attempt),
-            })}
-          />
-          <Connection trouble={flow.trouble} />
+          <Title text={say("action_title")} />
+          <TroubleNotice trouble={trouble} />
+          <p>{say("action_text")}</p>
+          <a class="primary" href={urlOf(attempt)}>{say("to_bank")}</a>
+        </>
+      );
+    case "transfer": {
+      const action = attempt.next_action!;
+      if (action.type === "authenticate") return null;
+      const { amount_received, currency } = attempt;
+      const amount = money(action.amount_minor, currency);
+      const received = amount_received ? money(amount_received, currency) : "";
+      const title = action.type === "bank_transfer" ? "transfer_title" : "stablecoin_title";
+      return (
+        <>
+          <Title text={say(title, { amount })} />
+          <TroubleNotice trouble={trouble} />
+          {received && <p class="important">{say("partly_paid", { received, amount })}</p>}
           <TransferDetails action={action} merchant={merchant} />
         </>
       );
     }
     case "processing": {
-      const { method } = view.attempt;
+      const { method } = attempt;
       const kind = method === "card" || method === "stablecoin" ? method : "other";
       return (
         <>
           <Title text={say("processing_title")} />
-          <Connection trouble={flow.trouble} />
+          <TroubleNotice trouble={trouble} />
           <p>{say(`processing_${kind}`, { merchant })}</p>
           <p class="waiting" role="status">{say("waiting")}</p>
         </>
       );
     }
     case "paid":
-      return <PaidView page={page} attempt={view.attempt} />;
+      return <PaidView page={page} attempt={page.attempt} />;
     default:
       return (
         <>
-          <Title text={say(`${view.kind}_title`)} />
-          <p>{say(`${view.kind}_text`, { merchant })}</p>
+          <Title text={say(`${view}_title`)} />
+          <p>{say(`${view}_text`, { merchant })}</p>
           <Back to={page.cancel_url ?? page.return_url} merchant={merchant} />
         </>
       );
   }
 }
 
-function urlOf({ next_action }: NonNullable<Page["attempt"]>): string {
+function urlOf({ next_action }: Attempt): string {
   return next_action?.type === "authenticate" ? next_action.url : "";
 }
 
-/** The fields, with the reason why the payer sees them again. */
-export function FormView({ ended, flow, page, children }: {
-  ended: "declined" | "failed" | null;
+/** The fields, with the reason why the payer sees them again; or the way on from a lost attempt. */
+export function FormView({ flow, page, has_left = false, children }: {
   flow: Flow;
   page: Page;
+  has_left?: boolean;
   children: ComponentChildren;
 }) {
-  const { say, clock } = useWords();
+  const { say } = useWords();
   const { trouble, is_busy } = flow;
-  const has_field = Object.keys(faultsOf(refusedBy(flow))).length > 0;
-  const merchant = page.merchant.name;
-  const by_card = page.attempt?.method === "card";
-  const text: Key = ended === "declined"
-    ? by_card ? "declined_card" : "declined_other"
-    : "failed_text";
+  const { status, method } = page.attempt ?? {};
+  const ended = !has_left && (status === "declined" || status === "failed") ? status : null;
+  const is_at_field = Object.keys(faultsOf(refusedBy(trouble))).length > 0;
+  const text: Key = ended === "failed"
+    ? "failed_text"
+    : method === "card"
+    ? "declined_card"
+    : "declined_other";
   return (
     <>
-      <Title
-        text={say(page.amount_minor === 0 ? "save_for" : "pay_merchant", { merchant })}
-        focus={ended === null}
-      />
+      <Title text={say("pay_merchant", { merchant: page.merchant.name })} focus={ended === null} />
       {ended && !trouble && !is_busy && (
         <Notice tone="bad" title={say(`${ended}_title`)} text={say(text)} focus />
       )}
-      {trouble?.kind === "refused" && !has_field && (
-        <Notice tone="bad" title={say("refused_title")} text={say("refused_text")} focus />
-      )}
-      {trouble?.kind === "limited" && (
-        <Notice
-          tone="bad"
-          title={say("limited_title")}
-          text={say("limited_text", { time: clock(trouble.until_ms) })}
-          focus
-        />
-      )}
-      <Connection trouble={trouble} />
-      {children}
+      {!is_at_field && <TroubleNotice trouble={trouble} />}
+      {trouble?.kind === "lost"
+        ? <button type="button" onClick={() => flow.pay()}>{say("try_again")}</button>
+        : children}
     </>
   );
 }
 
 /** The field of the body that the API has refused in the last attempt. */
-function refusedBy({ trouble }: Flow): string | null {
+function refusedBy(trouble: Trouble | null): string | null {
   return trouble?.kind === "refused" ? trouble.param : null;
 }
 
-/** Tells that the page has lost the connection, without taking the focus. */
-function Connection({ trouble }: { trouble: Trouble | null }) {
-  const { say } = useWords();
-  if (trouble?.kind !== "offline" && trouble?.kind !== "unsure") return null;
-  return <Notice tone="wait" title={say("offline_title")} text={say(`${trouble.kind}_text`)} />;
-}
-
-/** The way to the bank, for a payer who has come back before the end. */
-function ActionView({ url, trouble }: { url: string; trouble: Trouble | null }) {
-  const { say } = useWords();
-  return (
-    <>
-      <Title text={say("action_title")} />
-      <Connection trouble={trouble} />
-      <p>{say("action_text")}</p>
-      <a class="primary" href={url}>{say("to_bank")}</a>
-    </>
-  );
-}
-
 /** The result. The payer who has just paid goes back to the shop by themselves. */
-function PaidView({ page, attempt }: { page: Page; attempt: Page["attempt"] }) {
+function PaidView({ page, attempt }: { page: Page; attempt: Attempt | null }) {
   const { say, money, day } = useWords();
   const merchant = page.merchant.name;
   const [is_own] = useState(attempt !== null && ownAttempt() === attempt.payment_id);
@@ -217,15 +222,12 @@ function PaidView({ page, attempt }: { page: Page; attempt: Page["attempt"] }) {
   const kind = is_own && attempt ? resultOf(attempt) : "done";
   const amount = attempt === null ? "" : money(attempt.amount_minor, attempt.currency);
   const result_on = kind === "collecting" ? attempt!.result_on : null;
+  const date = result_on ? day(result_on) : "";
   return (
     <>
       <span class="tick" aria-hidden="true" />
       <Title text={say(`${kind}_title`)} />
-      <p>
-        {say(result_on ? "collecting_on" : `${kind}_text`, {
-          ...{ merchant, amount, date: result_on ? day(result_on) : "" },
-        })}
-      </p>
+      <p>{say(result_on ? "collecting_on" : `${kind}_text`, { merchant, amount, date })}</p>
       {attempt?.mandate_id && <p class="hint">{say("mandate_title")}: {attempt.mandate_id}</p>}
       <Back to={back} merchant={merchant} is_on_the_way={is_own} />
     </>
@@ -233,8 +235,7 @@ function PaidView({ page, attempt }: { page: Page; attempt: Page["attempt"] }) {
 }
 
 /** The kind of success that an attempt is. */
-function resultOf({ status, amount_minor }: NonNullable<Page["attempt"]>) {
-  if (amount_minor === 0) return "saved";
+function resultOf({ status }: Attempt) {
   if (status === "processing") return "collecting";
   return status === "authorized" ? "reserved" : status === "completed" ? "paid" : "done";
 }

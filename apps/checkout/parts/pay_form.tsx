@@ -4,8 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CheckoutMethod } from "../../../shared/core/checkout_methods.ts";
 import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";
-import { attemptOf, faultsOf, savesBy } from "../data/attempt.ts";
-import { pricesFor } from "../data/view.ts";
+import { attemptOf, faultsOf, pricesFor, savesBy } from "../data/attempt.ts";
 import { useWords } from "../data/words.ts";
 import { AccountFields } from "./account_fields.tsx";
 import { CardFields } from "./card_fields.tsx";
@@ -21,7 +20,7 @@ interface PayFormProps {
 
 export function PayForm({ page, is_busy, refused, onPay }: PayFormProps) {
   const { say, money } = useWords();
-  const { methods, merchant, amount_minor, save, livemode, cancel_url } = page;
+  const { methods, merchant, save, livemode, cancel_url } = page;
   const [method, setMethod] = useState(methods[0]!);
   const [chosen, setCurrency] = useState(page.currency);
   const [values, setValues] = useState<Record<string, string>>({});
@@ -51,7 +50,7 @@ export function PayForm({ page, is_busy, refused, onPay }: PayFormProps) {
     <form noValidate onSubmit={submit}>
       <FaultList faults={shown} turn={turn + (refused === null ? 0 : 0.5)} />
       <fieldset>
-        <legend>{say(amount_minor === 0 ? "method_save" : "method")}</legend>
+        <legend>{say("method")}</legend>
         {methods.map((one) => (
           <Method
             key={one}
@@ -139,9 +138,7 @@ function MethodPrice({ page, method }: { page: CheckoutPage; method: CheckoutMet
   return <span class="price">{money(price.amount_minor, price.currency)}</span>;
 }
 
-function buttonOf({ amount_minor, livemode }: CheckoutPage, method: CheckoutMethod) {
-  if (method !== "card" && method !== "sepa_debit" || method === "card" && livemode) {
-    return "continue";
-  }
-  return amount_minor === 0 ? "save" : "pay_amount";
+function buttonOf({ livemode }: CheckoutPage, method: CheckoutMethod) {
+  const pays = method === "sepa_debit" || method === "card" && !livemode;
+  return pays ? "pay_amount" : "continue";
 }

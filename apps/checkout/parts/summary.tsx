@@ -21,7 +21,7 @@ export function Summary({ page }: { page: CheckoutPage }) {
       {description && <p class="description">{description}</p>}
       {status === "open" && expires_at && (
         <p class="limit">
-          {say(amount_minor === 0 ? "time_limit_save" : "time_limit", { time: time(expires_at) })}
+          {say("time_limit", { time: time(expires_at) })}
         </p>
       )}
     </div>

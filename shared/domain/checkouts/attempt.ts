@@ -30,15 +30,21 @@ export interface StoredCheckout {
   declines_since: string | null;
 }
 
-function isLink({ checkout }: StoredCheckout): boolean {
+/** Reports whether any number of payers can pay. */
+export function isLink({ checkout }: StoredCheckout): boolean {
   return checkout.max_payments === null;
+}
+
+/** Reports whether the number of attempts allows one more. That of a link is not limited. */
+export function hasAttemptsLeft(stored: StoredCheckout): boolean {
+  return isLink(stored) || stored.attempts < MAX_ATTEMPTS;
 }
 
 /** Throws `invalid_state` or `rate_limited` if the checkout takes no attempt now. */
 export function checkAttempt(stored: StoredCheckout, at_ms: number): void {
-  const { attempts, declines, declines_since } = stored;
+  const { declines, declines_since } = stored;
   checkOpen(stored, "pay");
-  if (!isLink(stored) && attempts >= MAX_ATTEMPTS) {
+  if (!hasAttemptsLeft(stored)) {
     throw refusal("pay", `it has had ${MAX_ATTEMPTS} attempts, which is the limit`, "open");
   }
   const most = isLink(stored) ? MAX_DECLINES.link : MAX_DECLINES.checkout;
