@@ -16,6 +16,7 @@ import {
   type Row,
 } from "../store/outcome.ts";
 import { parseSettings } from "../store/sandbox_settings.ts";
+import { sql } from "../store/statement.ts";
 
 /** A clock that was set, with the response if the advance goes no further. */
 interface SetClock extends Responded {
@@ -31,13 +32,6 @@ interface ClockStep {
   state: "waiting" | "moved" | "done";
   response: StoredResponse;
 }
-
-const READ = `select * from pay.read_clock(p_request => $1::text)`;
-const READ_DUE = `select * from pay.read_due(
-  p_request => $1::text, p_until => $2::text, p_sends => $3::text::boolean)`;
-const SET = `select * from pay.set_clock(p_request => $1::text, p_command => $2::text)`;
-const STEP = `select * from pay.step_clock(
-  p_environment_id => $1::text, p_response => $2::text, p_sends => $3::text::boolean)`;
 
 /** The outcomes of a target that a clock cannot have. */
 type OutOfRange = "behind" | "beyond" | "too_far";
@@ -61,7 +55,8 @@ export class ClockStore {
 
   /** Returns the clock as JSON text. */
   async read(access: Access): Promise<string> {
-    const row = await this.#calls.ask(access, READ, [requestParameter(access)]);
+    const clock = sql`select * from pay.read_clock(p_request => ${requestParameter(access)})`;
+    const row = await this.#calls.ask(access, ...clock);
     return row.body!;
   }
 
@@ -72,11 +67,11 @@ export class ClockStore {
    */
   async due(access: Access, until_ms: number | undefined, sends: boolean): Promise<string> {
     const until = until_ms === undefined ? null : formatTime(until_ms);
-    const row = await this.#calls.ask(access, READ_DUE, [
-      requestParameter(access),
-      until,
-      String(sends),
-    ]);
+    const row = await this.#calls.ask(
+      access,
+      ...sql`select * from pay.read_due(p_request => ${requestParameter(access)},
+        p_until => ${until}, p_sends => ${sends}::boolean)`,
+    );
     return row.body!;
   }
 
@@ -86,10 +81,12 @@ export class ClockStore {
     { to, advance, mode }: SetClockBody,
     idempotency: Idempotency | null,
   ): Promise<SetClock> {
-    const row = await this.#calls.ask<SetRow>(access, SET, [
-      requestParameter(access, idempotency),
-      JSON.stringify({ to: to && formatTime(to), advance_s: advance, mode }),
-    ]);
+    const command = { to: to && formatTime(to), advance_s: advance, mode };
+    const row = await this.#calls.ask<SetRow>(
+      access,
+      ...sql`select * from pay.set_clock(p_request => ${requestParameter(access, idempotency)},
+        p_command => ${command})`,
+    );
     const { outcome } = row;
     if (outcome === "behind" || outcome === "beyond" || outcome === "too_far") {
       throw outOfRange(outcome, row.detail!, advance === undefined ? "to" : "advance");
@@ -121,11 +118,11 @@ export class ClockStore {
     type StepRow = { state: ClockStep["state"]; body: string; detail: string };
     const { request_id } = access;
     const response = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
-    const [row] = await this.#calls.run<StepRow>(access, STEP, [
-      environment_id,
-      JSON.stringify(response),
-      String(sends),
-    ]);
+    const [row] = await this.#calls.run<StepRow>(
+      access,
+      ...sql`select * from pay.step_clock(p_environment_id => ${environment_id},
+        p_response => ${response}, p_sends => ${sends}::boolean)`,
+    );
     if (!row) {
       throw tryAgain(
         "service_unavailable",

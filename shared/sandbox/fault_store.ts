@@ -11,6 +11,7 @@ import {
   respondedBy,
   type Row,
 } from "../store/outcome.ts";
+import { sql } from "../store/statement.ts";
 
 /** Most faults of a sandbox that can still happen. The service chose the number. */
 const MAX_OPEN_FAULTS = 100;
@@ -40,13 +41,6 @@ export type FaultTarget<Kind extends RequestedKind> = {
   [Name in typeof FAULT_CONDITIONS[Kind][number]]?: string | readonly string[];
 };
 
-const CREATE = `select * from pay.create_fault(
-  p_request => $1::text, p_fault => $2::text, p_limit => $3::int)`;
-const DELETE = `select * from pay.delete_fault(p_request => $1::text, p_id => $2::text)`;
-const MATCH = `select * from pay.match_fault(
-  p_request => $1::text, p_kind => $2::text, p_target => $3::text,
-  p_takes => $4::text::boolean)`;
-
 /** The store of faults. Each method throws `ApiError`. */
 export class FaultStore {
   readonly #calls: EntryCalls;
@@ -61,11 +55,12 @@ export class FaultStore {
     fault: FaultRow,
     idempotency: Idempotency | null,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<"full">>(access, CREATE, [
-      requestParameter(access, idempotency, { status: 201, body: "" }),
-      JSON.stringify(fault),
-      MAX_OPEN_FAULTS,
-    ]);
+    const request = requestParameter(access, idempotency, { status: 201, body: "" });
+    const row = await this.#calls.ask<Row<"full">>(
+      access,
+      ...sql`select * from pay.create_fault(p_request => ${request}, p_fault => ${fault},
+        p_limit => ${MAX_OPEN_FAULTS}::int)`,
+    );
     if (row.outcome === "full") {
       throw invalidParameter(
         "times",
@@ -82,8 +77,9 @@ export class FaultStore {
     id: string,
     idempotency: Idempotency | null,
   ): Promise<Responded> {
-    const row = await this.#calls.ask(access, DELETE, [requestParameter(access, idempotency), id]);
-    return respondedBy(row, 200);
+    const deletion = sql`select * from pay.delete_fault(
+      p_request => ${requestParameter(access, idempotency)}, p_id => ${id})`;
+    return respondedBy(await this.#calls.ask(access, ...deletion), 200);
   }
 
   /** Counts the fault of a request, and returns it. Null: no fault matches. */
@@ -105,12 +101,11 @@ export class FaultStore {
     target: FaultTarget<Kind>,
     takes: boolean,
   ): Promise<MatchedFault<Kind> | null> {
-    const row = await this.#calls.ask(access, MATCH, [
-      requestParameter(access),
-      kind,
-      JSON.stringify(target),
-      String(takes),
-    ]);
+    const row = await this.#calls.ask(
+      access,
+      ...sql`select * from pay.match_fault(p_request => ${requestParameter(access)},
+        p_kind => ${kind}, p_target => ${target}, p_takes => ${takes}::boolean)`,
+    );
     return row.body === null ? null : JSON.parse(row.body);
   }
 }

@@ -10,10 +10,7 @@ import type { Changes, ReadChangesQuery } from "../schema/changes.ts";
 import { arrayOf, type Database } from "../store/database.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import { type Access, requestParameter, type Row } from "../store/outcome.ts";
-
-const READ = `select * from pay.read_position(p_request => $1::text)`;
-const POSITIONS = `select environment_id, position
-  from pay.sandbox_positions(p_environments => $1::text::text[])`;
+import { sql } from "../store/statement.ts";
 
 /** The position of a sandbox, which moves with everything that a page shows. */
 interface Position {
@@ -55,9 +52,10 @@ export class SandboxChanges {
     const { position } = await this.readers.read<Position>({
       patience_ms: wait * 1000,
       read: async () => {
-        const row = await this.#calls.ask<Row & { environment_id: string }>(reading, READ, [
-          requestParameter(reading),
-        ]);
+        const row = await this.#calls.ask<Row & { environment_id: string }>(
+          reading,
+          ...sql`select * from pay.read_position(p_request => ${requestParameter(reading)})`,
+        );
         access.retries.restart();
         reading = withoutRateCount(access);
         return { environment_id: row.environment_id, position: row.body! };
@@ -85,7 +83,10 @@ export class SandboxChanges {
   /** Readers of one sandbox share its position. */
   async #findMoved(readers: readonly Position[]): Promise<Position[]> {
     const ids = new Set(readers.map(({ environment_id }) => environment_id));
-    const rows = await this.#database.query<Position>(POSITIONS, [arrayOf(ids)]);
+    const rows = await this.#database.query<Position>(
+      ...sql`select environment_id, position
+        from pay.sandbox_positions(p_environments => ${arrayOf(ids)}::text[])`,
+    );
     const found = new Map(rows.map(({ environment_id, position }) => [environment_id, position]));
     return readers.filter(({ environment_id, position }) => found.get(environment_id) !== position);
   }

@@ -16,6 +16,7 @@ import {
   respondedBy,
   type Row,
 } from "../store/outcome.ts";
+import { sql } from "../store/statement.ts";
 
 /** Most disposable sandboxes of an account at a time, as in `pay_internal.max_sandboxes`. */
 export const MAX_SANDBOXES = 1_000;
@@ -45,13 +46,6 @@ interface NewSandboxKey {
   expires_in: number | undefined;
 }
 
-const CREATE = `select * from pay.make_sandbox(
-  p_request => $1::text, p_sandbox => $2::text, p_secret => $3::text)`;
-const END = `select * from pay.end_sandbox(p_request => $1::text, p_id => $2::text)`;
-const MAKE_KEY = `select * from pay.make_sandbox_key(
-  p_request => $1::text, p_sandbox_id => $2::text, p_key => $3::text, p_secrets => $4::text,
-  p_refusal => $5::text)`;
-
 export class SandboxStore {
   readonly #calls: EntryCalls;
 
@@ -70,19 +64,21 @@ export class SandboxStore {
     idempotency: Idempotency | null,
   ): Promise<Responded> {
     const status = 201;
-    const row = await this.#calls.ask<Row<Refused>>(access, CREATE, [
-      requestParameter(access, idempotency, { status, body: "" }),
-      JSON.stringify(sandbox),
-      JSON.stringify(key),
-    ]);
+    const request = requestParameter(access, idempotency, { status, body: "" });
+    const row = await this.#calls.ask<Row<Refused>>(
+      access,
+      ...sql`select * from pay.make_sandbox(p_request => ${request}, p_sandbox => ${sandbox},
+        p_secret => ${key})`,
+    );
     if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
     return respondedBy(row, status);
   }
 
   /** Ends a sandbox. Throws `not_found` for an id that the caller's sandbox has not made. */
   async end(access: Access, id: string, idempotency: Idempotency | null): Promise<Responded> {
-    const request = requestParameter(access, idempotency, { status: 200, body: "" });
-    return respondedBy(await this.#calls.ask(access, END, [request, id]), 200);
+    const end = sql`select * from pay.end_sandbox(
+      p_request => ${requestParameter(access, idempotency)}, p_id => ${id})`;
+    return respondedBy(await this.#calls.ask(access, ...end), 200);
   }
 
   /**
@@ -100,13 +96,13 @@ export class SandboxStore {
     idempotency: Idempotency | null,
   ): Promise<Responded> {
     const status = 201;
-    const row = await this.#calls.ask<Row<RefusedKey | "ended">>(access, MAKE_KEY, [
-      requestParameter(access, idempotency, { status, body: "" }),
-      sandbox_id,
-      JSON.stringify(key),
-      JSON.stringify(secrets),
-      refusal.body,
-    ]);
+    const request = requestParameter(access, idempotency, { status, body: "" });
+    const row = await this.#calls.ask<Row<RefusedKey | "ended">>(
+      access,
+      ...sql`select * from pay.make_sandbox_key(p_request => ${request},
+        p_sandbox_id => ${sandbox_id}, p_key => ${key}, p_secrets => ${secrets},
+        p_refusal => ${refusal.body})`,
+    );
     if (row.outcome in KEY_REFUSALS) throw KEY_REFUSALS[row.outcome as RefusedKey]();
     return respondedBy(row, row.outcome === "ended" ? refusal.status : status);
   }

@@ -9,13 +9,7 @@ import type { Places } from "../jobs/places.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import { type Access, requestParameter, type Row, withAnySettings } from "../store/outcome.ts";
 import { parseSettings, type SandboxSettings } from "../store/sandbox_settings.ts";
-
-const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
-const STORE = `select pay.store_transcript_line(
-  p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text,
-  p_storage_gb => $4::int)`;
-const TRANSCRIPT = `select * from pay.transcript(
-  p_request => $1::text, p_after => $2::text::bigint)`;
+import { sql } from "../store/statement.ts";
 
 /** A row of `pay.transcript`. */
 type TranscriptRow = Row<"not_seeded">;
@@ -35,14 +29,20 @@ export class SeededStore {
    * key is not valid or its sandbox has no seed.
    */
   async number(access: Access): Promise<SandboxSettings | null> {
-    const { key_hash } = access;
-    const [row] = await this.#calls.run<{ settings: string | null }>(access, NUMBER, [key_hash]);
+    const [row] = await this.#calls.run<{ settings: string | null }>(
+      access,
+      ...sql`select pay.number_request(p_key_hash => ${access.key_hash}) as settings`,
+    );
     return parseSettings(row!.settings);
   }
 
   async keep(access: Access, n: number, line: string): Promise<void> {
-    const storage_gb = access.storage?.gb ?? null;
-    await this.#calls.run(access, STORE, [access.key_hash, String(n), line, storage_gb]);
+    const { key_hash, storage } = access;
+    await this.#calls.run(
+      access,
+      ...sql`select pay.store_transcript_line(p_key_hash => ${key_hash}, p_n => ${n}::bigint,
+        p_line => ${line}, p_storage_gb => ${storage?.gb}::int)`,
+    );
   }
 
   /**
@@ -60,8 +60,11 @@ export class SeededStore {
   }
 
   async #readPart(access: Access, after: string): Promise<TranscriptRow> {
-    const parameters = [requestParameter(access), after];
-    const row = await this.#calls.ask<TranscriptRow>(access, TRANSCRIPT, parameters);
+    const row = await this.#calls.ask<TranscriptRow>(
+      access,
+      ...sql`select * from pay.transcript(p_request => ${requestParameter(access)},
+        p_after => ${after}::bigint)`,
+    );
     if (row.outcome !== "not_seeded") return row;
     throw new ApiError(
       "invalid_state",

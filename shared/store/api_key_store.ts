@@ -13,6 +13,7 @@ import {
   respondedBy,
   type Row,
 } from "./outcome.ts";
+import { sql } from "./statement.ts";
 
 /** Most active keys of an environment, as in `pay_internal.max_active_keys`. */
 export const MAX_ACTIVE_KEYS = 100;
@@ -42,10 +43,6 @@ interface ApiKeyChange {
   refusal?: StoredResponse;
 }
 
-const CHANGE = `select * from pay.change_api_key(
-  p_request => $1::text, p_action => $2::text, p_id => $3::text, p_key => $4::text,
-  p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusal => $7::text)`;
-
 export class ApiKeyStore {
   readonly #calls: EntryCalls;
 
@@ -62,19 +59,16 @@ export class ApiKeyStore {
     change: ApiKeyChange,
     idempotency: Idempotency | null,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<RefusedKey | "ended">>(access, CHANGE, [
-      requestParameter(access, idempotency, { status: change.status, body: "" }),
-      change.action,
-      change.id,
-      JSON.stringify({
-        name: change.name,
-        scopes: change.scopes,
-        expires_at: timeOf(change.expires_at_ms),
-      }),
-      change.secret ? JSON.stringify(change.secret) : null,
-      timeOf(change.older_expire_at_ms),
-      change.refusal?.body ?? null,
-    ]);
+    const { action, id, name, scopes, secret } = change;
+    const request = requestParameter(access, idempotency, { status: change.status, body: "" });
+    const key = { name, scopes, expires_at: timeOf(change.expires_at_ms) };
+    const row = await this.#calls.ask<Row<RefusedKey | "ended">>(
+      access,
+      ...sql`select * from pay.change_api_key(p_request => ${request}, p_action => ${action},
+        p_id => ${id}, p_key => ${key}, p_secret => ${secret},
+        p_older_expire_at => ${timeOf(change.older_expire_at_ms)}::timestamptz,
+        p_refusal => ${change.refusal?.body})`,
+    );
     if (row.outcome in KEY_REFUSALS) throw KEY_REFUSALS[row.outcome as RefusedKey]();
     return respondedBy(row, row.outcome === "ended" ? change.refusal!.status : change.status);
   }

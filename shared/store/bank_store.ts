@@ -7,6 +7,7 @@ import type { Sealed } from "../core/vault.ts";
 import { arrayOf, type Database } from "./database.ts";
 import type { RateLimits } from "./outcome.ts";
 import type { ProviderEvent } from "./provider_rows.ts";
+import { rowsOf, sql } from "./statement.ts";
 
 /** An order that waits for its export. Bodies are JSON text. */
 interface OrderToExport {
@@ -163,12 +164,12 @@ export class BankStore {
   }
 
   ordersToExport(account_id: string, limit: number): Promise<OrderToExport[]> {
-    return this.#rows("pay.bank_orders_to_export($, $::int)", account_id, String(limit));
+    return this.#rows`pay.bank_orders_to_export(${account_id}, ${limit}::int)`;
   }
 
   /** Returns the sealed texts of payments, refunds, transfers and files. */
   readSealed(environment_id: string, ids: readonly string[]): Promise<(Sealed & { id: string })[]> {
-    return this.#rows("pay.read_sealed_texts($, $::text[])", environment_id, arrayOf(ids));
+    return this.#rows`pay.read_sealed_texts(${environment_id}, ${arrayOf(ids)}::text[])`;
   }
 
   /** Returns the sealed details of the payers of payments with these references. */
@@ -176,12 +177,12 @@ export class BankStore {
     account_id: string,
     references: readonly string[],
   ): Promise<(Sealed & { reference: string })[]> {
-    return this.#rows("pay.read_payer_details($, $::text[])", account_id, arrayOf(references));
+    return this.#rows`pay.read_payer_details(${account_id}, ${arrayOf(references)}::text[])`;
   }
 
   /** Stores files. Throws if an order is in another file, or was ended meanwhile. */
   async storeExports(account_id: string, exports: readonly NewExport[]): Promise<void> {
-    await this.#value("pay.store_bank_exports($, $)", account_id, JSON.stringify(exports));
+    await this.#rows`pay.store_bank_exports(${account_id}, ${exports})`;
   }
 
   /**
@@ -189,27 +190,27 @@ export class BankStore {
    * the newest, 1 000 at most; with a name only that one.
    */
   listExports(account_id: string, name: string | null): Promise<StoredExport[]> {
-    return this.#rows("pay.list_bank_exports($, $)", account_id, name);
+    return this.#rows`pay.list_bank_exports(${account_id}, ${name})`;
   }
 
   /** Notes that somebody has got a file. */
   async noteExport(account_id: string, id: string): Promise<void> {
-    await this.#value("pay.note_bank_export($, $)", account_id, id);
+    await this.#rows`pay.note_bank_export(${account_id}, ${id})`;
   }
 
   /** Returns the orders without a result. */
   listOrders(account_id: string): Promise<BankOrder[]> {
-    return this.#rows("pay.list_bank_orders($)", account_id);
+    return this.#rows`pay.list_bank_orders(${account_id})`;
   }
 
   /** Returns the order of an id or a UETR, and those of a batch or file with it. */
   findOrders(account_id: string, id: string): Promise<BankOrder[]> {
-    return this.#rows("pay.find_bank_orders($, $)", account_id, id);
+    return this.#rows`pay.find_bank_orders(${account_id}, ${id})`;
   }
 
   /** Returns the references of an account that begin with one of these texts. */
   findReferences(account_id: string, beginnings: readonly string[]): Promise<FoundReference[]> {
-    return this.#rows("pay.find_bank_references($, $::text[])", account_id, arrayOf(beginnings));
+    return this.#rows`pay.find_bank_references(${account_id}, ${arrayOf(beginnings)}::text[])`;
   }
 
   /** Ends an order that waits. Returns the state that it has then; null: there is no such order. */
@@ -218,35 +219,31 @@ export class BankStore {
     id: string,
     state: "withdrawn" | "rejected",
   ): Promise<BankOrder["state"] | null> {
-    return this.#value("pay.end_bank_order($, $, $)", account_id, id, state);
+    return this.#value`pay.end_bank_order(${account_id}, ${id}, ${state})`;
   }
 
   /** Notes that the operator approves an order. Returns false if somebody has done so before. */
   approveOrder(account_id: string, id: string): Promise<boolean> {
-    return this.#value("pay.approve_bank_order($, $)", account_id, id);
+    return this.#value`pay.approve_bank_order(${account_id}, ${id})`;
   }
 
   /** Begins an import. Returns null if the file is new, else the result of its import. */
   beginFile(account_id: string, sha256: string, name: string): Promise<unknown> {
-    return this.#value("pay.begin_bank_file($, $, $)", account_id, sha256, name);
+    return this.#value`pay.begin_bank_file(${account_id}, ${sha256}, ${name})`;
   }
 
   /** Stores rows of a file. Returns the number of new entries. */
   storeRows(account_id: string, sha256: string, rows: NewRows): Promise<number> {
-    return this.#value("pay.store_bank_rows($, $, $)", account_id, sha256, JSON.stringify(rows));
+    return this.#value`pay.store_bank_rows(${account_id}, ${sha256}, ${rows})`;
   }
 
   async storeEvents(account_id: string, provider_events: readonly ProviderEvent[]): Promise<void> {
-    await this.#value(
-      "pay.store_provider_events($, $)",
-      account_id,
-      JSON.stringify(provider_events),
-    );
+    await this.#rows`pay.store_provider_events(${account_id}, ${provider_events})`;
   }
 
   /** Ends an import. Returns its result, with the warnings about entries of other files. */
   endFile(account_id: string, sha256: string, result: unknown): Promise<unknown> {
-    return this.#value("pay.end_bank_file($, $, $)", account_id, sha256, JSON.stringify(result));
+    return this.#value`pay.end_bank_file(${account_id}, ${sha256}, ${JSON.stringify(result)})`;
   }
 
   /** Imports a whole file. Returns the result of its import, now or earlier. */
@@ -255,41 +252,29 @@ export class BankStore {
     { parts, ...file }: NewFile,
   ): Promise<{ is_new: boolean; result: unknown }> {
     const text = `${JSON.stringify(file).slice(0, -1)},"parts":[${parts.join(",")}]}`;
-    return this.#value("pay.import_bank_file($, $)", account_id, text);
+    return this.#value`pay.import_bank_file(${account_id}, ${text})`;
   }
 
   /** Returns the hash of the token of an account's bridge in hex, or null without one. */
   readBridgeHash(account_id: string): Promise<string | null> {
-    return this.#value("pay.read_bridge_hash($)", account_id);
+    return this.#value`pay.read_bridge_hash(${account_id})`;
   }
 
   /** Counts a request of a bridge with those of the live keys. False: it is one too many. */
   countBridgeRequest(account_id: string, { key, account }: RateLimits): Promise<boolean> {
-    return this.#value(
-      "pay.count_bridge_request($, $::int, $::int)",
-      account_id,
-      `${key}`,
-      `${account}`,
-    );
+    return this.#value`pay.count_bridge_request(${account_id}, ${key}::int, ${account}::int)`;
   }
 
   importState(account_id: string, sha256: string): Promise<ImportState> {
-    return this.#value("pay.bank_file_state($, $)", account_id, sha256);
+    return this.#value`pay.bank_file_state(${account_id}, ${sha256})`;
   }
 
-  /** Runs an entry function, and returns its rows as objects. */
-  async #rows<T>(call: string, ...parameters: (string | null)[]): Promise<T[]> {
-    const texts = parameters.map((_, i) => `$${i + 1}::text`);
-    const list = call.replace(/\$/g, () => texts.shift()!);
-    const found = await this.#database.query<{ found: string }>(
-      `select to_jsonb(t)::text as found from ${list} t`,
-      parameters,
-    );
-    return found.map(({ found }) => JSON.parse(found));
+  #rows<T>(...call: Parameters<typeof sql>): Promise<T[]> {
+    return rowsOf<T>(this.#database, sql(...call));
   }
 
-  async #value<T>(call: string, ...parameters: (string | null)[]): Promise<T> {
-    const [row] = await this.#rows<T>(call, ...parameters);
+  async #value<T>(...call: Parameters<typeof sql>): Promise<T> {
+    const [row] = await this.#rows<T>(...call);
     return row as T;
   }
 }

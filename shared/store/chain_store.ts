@@ -6,6 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import type { Stablecoin } from "../core/currency.ts";
 import type { Database } from "./database.ts";
+import { rowsOf, sql } from "./statement.ts";
 
 /** The address of a payment that the poll watches. */
 export interface WatchedDeposit {
@@ -66,27 +67,6 @@ export interface PaidPayout {
   amount_minor: number;
 }
 
-const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.currency,
-    d.expires_at, d.is_open, d.has_open_events, d.unfinal::text
-  from pay.watched_deposits(
-    p_account_id => $1::text, p_after => $2::text::bigint, p_limit => $3::text::int) d`;
-const STORE_PAYOUT = `select pay.store_payout(
-  p_account_id => $1::text, p_operation_id => $2::text, p_destination => $3::text)::text as payout`;
-const ASSIGN_NONCE = `select pay.give_nonce(
-  p_account_id => $1::text, p_operation_id => $2::text, p_chain_id => $3::text::bigint,
-  p_signer => $4::text, p_count => $5::text::bigint)::text as nonce`;
-const STORE_FEES = `select pay.note_payout_fees(
-  p_account_id => $1::text, p_operation_id => $2::text, p_max_fee => $3::text::bigint,
-  p_priority_fee => $4::text::bigint)`;
-const STORE_HASH = `select pay.note_payout_hash(
-  p_account_id => $1::text, p_operation_id => $2::text, p_tx_hash => $3::text)`;
-const OPEN = `select p::text as payout from pay.open_payouts(p_account_id => $1::text) p`;
-const TAKEN = `select reference from pay.taken_transfers(
-  p_account_id => $1::text, p_transfers => $2::text) t (reference)`;
-const PAID = `select p::text as payout from pay.paid_payouts(
-  p_account_id => $1::text, p_from => $2::text::timestamptz, p_to => $3::text::timestamptz,
-  p_after => $4::text, p_limit => $5::text::int) p`;
-
 /** The store of chains. Each method throws `ApiError`. */
 export class ChainStore {
   readonly #database: Pick<Database, "query">;
@@ -101,17 +81,10 @@ export class ChainStore {
     after: number | null,
     limit: number,
   ): Promise<WatchedDeposit[]> {
-    type Row = Omit<WatchedDeposit, "index" | "unfinal"> & {
-      xpub_index: string;
-      unfinal: string;
-    };
-    const parameters = [account_id, after === null ? null : String(after), String(limit)];
-    const rows = await this.#database.query<Row>(WATCHED_DEPOSITS, parameters);
-    return rows.map(({ xpub_index, unfinal, ...row }) => ({
-      ...row,
-      index: Number(xpub_index),
-      unfinal: JSON.parse(unfinal),
-    }));
+    const rows = await this.#rows<Omit<WatchedDeposit, "index"> & { xpub_index: number }>`
+      pay.watched_deposits(p_account_id => ${account_id}, p_after => ${after}::bigint,
+        p_limit => ${limit}::int)`;
+    return rows.map(({ xpub_index: index, ...row }) => ({ ...row, index }));
   }
 
   /** Stores the payout of an operation, unless it is stored, and returns it. */
@@ -120,11 +93,9 @@ export class ChainStore {
     operation_id: string,
     destination: string,
   ): Promise<ChainPayout> {
-    const [payout] = await this.#list<ChainPayout>(STORE_PAYOUT, [
-      account_id,
-      operation_id,
-      destination,
-    ]);
+    const [payout] = await this.#rows<ChainPayout>`pay.store_payout(
+      p_account_id => ${account_id}, p_operation_id => ${operation_id},
+      p_destination => ${destination})`;
     return payout!;
   }
 
@@ -137,9 +108,10 @@ export class ChainStore {
     operation_id: string,
     { chain_id, address, count }: { chain_id: number; address: string; count: number },
   ): Promise<number | null> {
-    const parameters = [account_id, operation_id, String(chain_id), address, String(count)];
-    const [row] = await this.#database.query<{ nonce: string | null }>(ASSIGN_NONCE, parameters);
-    return row!.nonce === null ? null : Number(row!.nonce);
+    const [nonce] = await this.#rows<number | null>`pay.give_nonce(
+      p_account_id => ${account_id}, p_operation_id => ${operation_id},
+      p_chain_id => ${chain_id}::bigint, p_signer => ${address}, p_count => ${count}::bigint)`;
+    return nonce!;
   }
 
   /** Stores the fees, in wei, of the transaction that is sent next. */
@@ -148,13 +120,15 @@ export class ChainStore {
     operation_id: string,
     { max_fee, priority_fee }: { max_fee: number; priority_fee: number },
   ): Promise<void> {
-    const parameters = [account_id, operation_id, String(max_fee), String(priority_fee)];
-    await this.#database.query(STORE_FEES, parameters);
+    await this.#rows`pay.note_payout_fees(
+      p_account_id => ${account_id}, p_operation_id => ${operation_id},
+      p_max_fee => ${max_fee}::bigint, p_priority_fee => ${priority_fee}::bigint)`;
   }
 
   /** Stores the hash of a transaction that was sent. */
   async storePayoutHash(account_id: string, operation_id: string, tx_hash: string): Promise<void> {
-    await this.#database.query(STORE_HASH, [account_id, operation_id, tx_hash]);
+    await this.#rows`pay.note_payout_hash(
+      p_account_id => ${account_id}, p_operation_id => ${operation_id}, p_tx_hash => ${tx_hash})`;
   }
 
   /**
@@ -162,7 +136,7 @@ export class ChainStore {
    * result, and those with a nonce that the operator has settled as failed in the last days.
    */
   openPayouts(account_id: string): Promise<ChainPayout[]> {
-    return this.#list(OPEN, [account_id]);
+    return this.#rows`pay.open_payouts(p_account_id => ${account_id})`;
   }
 
   /** Returns the references of the transfers that belong to another payout, of any account. */
@@ -171,9 +145,8 @@ export class ChainStore {
     transfers: readonly { reference: string; nonce: number | null }[],
   ): Promise<string[]> {
     if (transfers.length === 0) return [];
-    const parameters = [account_id, JSON.stringify(transfers)];
-    const rows = await this.#database.query<{ reference: string }>(TAKEN, parameters);
-    return rows.map(({ reference }) => reference);
+    return await this.#rows`pay.taken_transfers(
+      p_account_id => ${account_id}, p_transfers => ${transfers})`;
   }
 
   /**
@@ -186,17 +159,12 @@ export class ChainStore {
     after: string,
     limit: number,
   ): Promise<PaidPayout[]> {
-    return this.#list(PAID, [
-      account_id,
-      formatTime(from_ms),
-      formatTime(to_ms),
-      after,
-      String(limit),
-    ]);
+    return this.#rows`pay.paid_payouts(
+      p_account_id => ${account_id}, p_from => ${formatTime(from_ms)}::timestamptz,
+      p_to => ${formatTime(to_ms)}::timestamptz, p_after => ${after}, p_limit => ${limit}::int)`;
   }
 
-  async #list<T>(query: string, parameters: readonly string[]): Promise<T[]> {
-    const rows = await this.#database.query<{ payout: string }>(query, [...parameters]);
-    return rows.map(({ payout }) => JSON.parse(payout));
+  #rows<T>(...call: Parameters<typeof sql>): Promise<T[]> {
+    return rowsOf<T>(this.#database, sql(...call));
   }
 }

@@ -1,7 +1,7 @@
 /** The store of inboxes and of recovery. Each call runs one entry function in one round trip. */
 
 import type { StoredResponse } from "./commit_rows.ts";
-import type { Database } from "./database.ts";
+import { arrayOf, type Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import {
   type Access,
@@ -12,6 +12,7 @@ import {
   responseOf,
   type Row,
 } from "./outcome.ts";
+import { sql } from "./statement.ts";
 import type { LeasedDelivery, SecretSource } from "./webhook_store.ts";
 
 export interface InboxPage {
@@ -54,13 +55,6 @@ interface MissedDeliveries {
   statuses: readonly string[];
 }
 
-const READ = `select * from pay.read_inbox(
-  p_request => $1::text, p_id => $2::text, p_after => $3::text::bigint, p_most => $4::int)`;
-const CHANGED = `select endpoint_id from pay.changed_inboxes(p_waiting => $1::text)`;
-const RECOVER = `select * from pay.recover_deliveries(
-  p_request => $1::text, p_id => $2::text, p_from => $3::text, p_before => $4::text,
-  p_after => $5::text, p_statuses => $6::text::text[], p_refusal => $7::text)`;
-
 /** A row of `pay.read_inbox`. */
 type ReadRow = Row<"no_inbox" | "unknown_position"> & { environment_id: string };
 
@@ -91,23 +85,20 @@ export class InboxStore {
     after: number | null,
     limit: number,
   ): Promise<InboxPage | "no_inbox" | "unknown_position"> {
-    const request = JSON.stringify([listedAccess(access, 0)]);
-    const position = after === null ? null : String(after);
-    const row = await this.#calls.ask<ReadRow>(access, READ, [
-      request,
-      endpoint_id,
-      position,
-      limit,
-    ]);
+    const row = await this.#calls.ask<ReadRow>(
+      access,
+      ...sql`select * from pay.read_inbox(p_request => ${[listedAccess(access, 0)]},
+        p_id => ${endpoint_id}, p_after => ${after}::bigint, p_most => ${limit}::int)`,
+    );
     if (row.outcome === "no_inbox" || row.outcome === "unknown_position") return row.outcome;
     return { environment_id: row.environment_id, ...JSON.parse(row.body!) };
   }
 
   /** Returns the ids of the endpoints whose inboxes have changed, one statement for all readers. */
   async changed(readers: readonly WaitingReader[]): Promise<string[]> {
-    const rows = await this.#database.query<{ endpoint_id: string }>(CHANGED, [
-      JSON.stringify(readers),
-    ]);
+    const rows = await this.#database.query<{ endpoint_id: string }>(
+      ...sql`select endpoint_id from pay.changed_inboxes(p_waiting => ${readers})`,
+    );
     return rows.map(({ endpoint_id }) => endpoint_id);
   }
 
@@ -119,15 +110,13 @@ export class InboxStore {
     refusal: StoredResponse,
     idempotency: Idempotency | null,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<"off">>(access, RECOVER, [
-      requestParameter(access, idempotency, { status: 202, body: "" }),
-      endpoint_id,
-      from,
-      before,
-      after,
-      `{${statuses.join()}}`,
-      refusal.body,
-    ]);
+    const request = requestParameter(access, idempotency, { status: 202, body: "" });
+    const row = await this.#calls.ask<Row<"off">>(
+      access,
+      ...sql`select * from pay.recover_deliveries(p_request => ${request}, p_id => ${endpoint_id},
+        p_from => ${from}, p_before => ${before}, p_after => ${after},
+        p_statuses => ${arrayOf(statuses)}::text[], p_refusal => ${refusal.body})`,
+    );
     if (row.outcome === "committed") this.#on_due();
     return { response: responseOf(row), replayed: row.outcome === "replay" };
   }

@@ -10,6 +10,7 @@ import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
 import type { OperationRow } from "./operation_row.ts";
+import { rowsOf, sql } from "./statement.ts";
 import type {
   DepositState,
   ProviderEvent,
@@ -45,16 +46,6 @@ interface PresentSubject {
 }
 
 const RECORD = `select * from pay.record(p_document => $1::text)`;
-const STORE_PROVIDER_EVENTS =
-  `select pay.store_provider_events(p_account_id => $1::text, p_events => $2::text)::int as stored`;
-const SAVE_CURSOR = `select pay.save_cursor(
-  p_account_id => $1::text, p_cursor => $2::text, p_is_done => $3::text::boolean)`;
-const SAVE_TOTALS_CURSOR = `select pay.save_totals_cursor(
-  p_account_id => $1::text, p_day => $2::text::date, p_cursor => $3::text)`;
-const PAUSE_READING = `select pay.pause_reading(p_account_id => $1::text)`;
-const STALL_READING = `select pay.stall_reading(p_account_id => $1::text, p_error => $2::text)`;
-const STORE_TOTALS = `select pay.store_totals(
-  p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 /** The columns of a piece of work, with JSON as text. */
 export const WORK_COLUMNS =
   `w.kind, w.environment_id, w.livemode, w.account::text, w.operation::text,
@@ -63,14 +54,6 @@ const LEASE = `select ${WORK_COLUMNS}
   from pay.lease_provider_work(
     p_limit => $1::int, p_asking_limit => $2::int, p_lease_ms => $3::int,
     p_at => $4::text::timestamptz) w`;
-const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1::text)`;
-const READ_SUBJECT = `select subject_body, refund_body, dispute_body, booked_minor::text,
-    transfers::text as deposit
-  from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
-    p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text,
-    p_object_id => $6::text)`;
-const READ_CHALLENGE = `select * from pay.read_challenge(p_token => $1::text)`;
-const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
 const NO_ROWS = {
@@ -126,10 +109,9 @@ export class ProviderStore {
     const refused: unknown[] = [];
     await sendBatch(provider_events, {
       send: async (part) => {
-        const parameters = [account_id, JSON.stringify(part)];
         const [row] = await this.#database.attempt<{ stored: number }>(
-          STORE_PROVIDER_EVENTS,
-          parameters,
+          ...sql`select pay.store_provider_events(p_account_id => ${account_id},
+            p_events => ${part})::int as stored`,
         );
         stored += row!.stored;
       },
@@ -145,22 +127,24 @@ export class ProviderStore {
    * present.
    */
   async saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void> {
-    await this.#database.query(SAVE_CURSOR, [account_id, JSON.stringify(cursor), String(is_done)]);
+    await this.#call`pay.save_cursor(p_account_id => ${account_id},
+      p_cursor => ${JSON.stringify(cursor)}, p_is_done => ${is_done}::boolean)`;
   }
 
   /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
   async saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void> {
-    await this.#database.query(SAVE_TOTALS_CURSOR, [account_id, day, JSON.stringify(cursor)]);
+    await this.#call`pay.save_totals_cursor(p_account_id => ${account_id}, p_day => ${day}::date,
+      p_cursor => ${JSON.stringify(cursor)})`;
   }
 
   /** Ends the lease of a reading that is not done, a second later. Another job reads on. */
   async pauseReading(account_id: string): Promise<void> {
-    await this.#database.query(PAUSE_READING, [account_id]);
+    await this.#call`pay.pause_reading(p_account_id => ${account_id})`;
   }
 
   /** Records for the operator that a poll has failed. The next page that is read clears it. */
   async stallReading(account_id: string, error: string): Promise<void> {
-    await this.#database.query(STALL_READING, [account_id, error]);
+    await this.#call`pay.stall_reading(p_account_id => ${account_id}, p_error => ${error})`;
   }
 
   async storeTotals(
@@ -168,7 +152,8 @@ export class ProviderStore {
     day: string,
     totals: readonly ProviderTotal[],
   ): Promise<void> {
-    await this.#database.query(STORE_TOTALS, [account_id, day, JSON.stringify(totals)]);
+    await this.#call`pay.store_totals(p_account_id => ${account_id}, p_day => ${day}::date,
+      p_totals => ${totals})`;
   }
 
   /**
@@ -196,7 +181,7 @@ export class ProviderStore {
 
   /** Counts a signed notification about another account of the provider. */
   async countIgnored(account_id: string): Promise<void> {
-    await this.#database.query(COUNT_IGNORED, [account_id]);
+    await this.#call`pay.count_ignored_notification(p_account_id => ${account_id})`;
   }
 
   /**
@@ -209,29 +194,31 @@ export class ProviderStore {
     refund_id: string | null,
     event: Pick<ProviderEvent, "account_id" | "reference" | "object_id"> | null,
   ): Promise<PresentSubject | null> {
-    type Row = Omit<PresentSubject, "booked_minor" | "deposit"> & {
-      booked_minor: string;
-      deposit: string | null;
-    };
-    const { account_id = null, reference = null, object_id = null } = event ?? {};
-    const named = [account_id, reference, object_id];
-    const parameters = [environment_id, subject_id, refund_id, ...named];
-    const [row] = await this.#database.query<Row>(READ_SUBJECT, parameters);
+    type Row = Omit<PresentSubject, "deposit"> & { transfers: DepositState | null };
+    const [row] = await this.#call<Row>`pay.read_provider_subject(
+      p_environment_id => ${environment_id}, p_subject_id => ${subject_id},
+      p_refund_id => ${refund_id}, p_account_id => ${event?.account_id},
+      p_reference => ${event?.reference}, p_object_id => ${event?.object_id})`;
     if (!row) return null;
-    const { booked_minor, deposit, ...bodies } = row;
-    return { ...bodies, booked_minor: Number(booked_minor), deposit: parseOrNull(deposit) };
+    const { transfers: deposit, ...present } = row;
+    return { ...present, deposit };
   }
 
   /** Reads the sandbox payment whose challenge has this token, or null. */
   async readChallenge(token: string): Promise<StoredChallenge | null> {
-    const [row] = await this.#database.query<StoredChallenge>(READ_CHALLENGE, [token]);
+    const [row] = await this.#call<StoredChallenge>`pay.read_challenge(p_token => ${token})`;
     return row ?? null;
   }
 
   /** Returns an account, also a disabled one, or null. */
   async readAccount(id: string): Promise<StoredAccount | null> {
-    const [row] = await this.#database.query<{ account: string | null }>(READ_ACCOUNT, [id]);
-    return parseOrNull<StoredAccount>(row!.account);
+    const [account] = await this.#call<StoredAccount | null>`
+      pay.read_provider_account(p_id => ${id})`;
+    return account ?? null;
+  }
+
+  #call<T>(...call: Parameters<typeof sql>): Promise<T[]> {
+    return rowsOf<T>(this.#database, sql(...call));
   }
 
   async #send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {

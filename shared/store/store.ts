@@ -31,6 +31,7 @@ import type { InstrumentEndReason } from "../schema/instrument.ts";
 import { notActive } from "./inactive_instrument.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { CostlyWork } from "../jobs/costly_work.ts";
+import { sql } from "./statement.ts";
 import { COSTLY_READS } from "../jobs/places.ts";
 import {
   type Access,
@@ -84,21 +85,6 @@ export interface Metric {
   value: number;
 }
 
-const BALANCE = `select * from pay.balance(p_request => $1::text)`;
-const RESET = `select * from pay.reset_sandbox(
-  p_request => $1::text, p_environment_id => $2::text, p_with_endpoints => $3::text::boolean)`;
-
-const DELETE_BANK_DETAILS =
-  "select * from pay.delete_bank_details(p_request => $1::text, p_id => $2::text)";
-
-const END_INSTRUMENT = `select * from pay.end_instrument(
-  p_request => $1::text, p_id => $2::text, p_refusal => $3::text)`;
-
-const ERASE_CUSTOMER = `select * from pay.erase_customer(
-  p_request => $1::text, p_customer_id => $2::text, p_email => $3::text)`;
-
-const READ_METRICS = "select name, help, value from pay.read_metrics()";
-
 /** Longest wait of several changes for a lock. After it each change is sent alone. */
 const HURRIED_MS = 50;
 
@@ -115,9 +101,6 @@ type CommitRow = ListRow<
   | "undirected"
   | "uncounted"
 >;
-
-/** Counts the pending deliveries of a sandbox. */
-const QUOTA = "select * from pay.read_pending_quota(p_request => $1::text)";
 
 /** Most instruments that are kept for a customer, as in `pay_internal.most_kept`. */
 const MOST_KEPT = 50;
@@ -262,7 +245,8 @@ export class Store {
 
   /** Returns the response to `GET /v1/balance` as JSON text. */
   async balance(access: Access): Promise<string> {
-    const row = await this.#calls.ask(access, BALANCE, [requestParameter(access)]);
+    const balance = sql`select * from pay.balance(p_request => ${requestParameter(access)})`;
+    const row = await this.#calls.ask(access, ...balance);
     return row.body!;
   }
 
@@ -272,11 +256,12 @@ export class Store {
     idempotency: Idempotency | null,
     with_endpoints: boolean,
   ): Promise<Committed> {
-    const row = await this.#calls.ask(access, RESET, [
-      requestParameter(access, idempotency),
-      idGenerator(access.at_ms)("env_"),
-      String(with_endpoints),
-    ]);
+    const row = await this.#calls.ask(
+      access,
+      ...sql`select * from pay.reset_sandbox(p_request => ${requestParameter(access, idempotency)},
+        p_environment_id => ${idGenerator(access.at_ms)("env_")},
+        p_with_endpoints => ${with_endpoints}::boolean)`,
+    );
     if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
     return { outcome: "committed", response: { status: 200, body: row.body! }, operation: null };
   }
@@ -291,10 +276,11 @@ export class Store {
     id: string,
     response: StoredResponse,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<"needed">>(access, DELETE_BANK_DETAILS, [
-      requestParameter(access, idempotency, response),
-      id,
-    ]);
+    const row = await this.#calls.ask<Row<"needed">>(
+      access,
+      ...sql`select * from pay.delete_bank_details(
+        p_request => ${requestParameter(access, idempotency, response)}, p_id => ${id})`,
+    );
     if (row.outcome === "needed") throw detailsNeeded(JSON.parse(row.detail!));
     const replayed = row.outcome === "replay";
     return { response: replayed ? responseOf(row) : response, replayed };
@@ -310,10 +296,12 @@ export class Store {
     id: string,
     refusal: string,
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<"pending">>(access, END_INSTRUMENT, [
-      requestParameter(access, idempotency),
-      ...[id, refusal],
-    ]);
+    const row = await this.#calls.ask<Row<"pending">>(
+      access,
+      ...sql`select * from pay.end_instrument(
+        p_request => ${requestParameter(access, idempotency)}, p_id => ${id},
+        p_refusal => ${refusal})`,
+    );
     if (row.outcome === "pending") throw notActive("end", { status: "pending" });
     if (Number(row.deliveries) > 0) this.#listeners.on_due?.();
     return { response: responseOf(row), replayed: row.outcome === "replay" };
@@ -328,11 +316,12 @@ export class Store {
     idempotency: Idempotency | null,
     { customer_id, email }: { customer_id?: string; email?: string },
   ): Promise<Responded> {
-    const row = await this.#calls.ask<Row<"open">>(access, ERASE_CUSTOMER, [
-      requestParameter(access, idempotency),
-      customer_id ?? null,
-      email ?? null,
-    ]);
+    const row = await this.#calls.ask<Row<"open">>(
+      access,
+      ...sql`select * from pay.erase_customer(
+        p_request => ${requestParameter(access, idempotency)}, p_customer_id => ${customer_id},
+        p_email => ${email})`,
+    );
     if (row.outcome === "open") throw stillOpen(JSON.parse(row.detail!));
     if (Number(row.deliveries) > 0) this.#listeners.on_due?.();
     return respondedBy(row, 200);
@@ -340,7 +329,7 @@ export class Store {
 
   /** Reads the columns of `pay.health`. */
   readMetrics(): Promise<Metric[]> {
-    return this.#database.query<Metric>(READ_METRICS, []);
+    return this.#database.query<Metric>("select name, help, value from pay.read_metrics()", []);
   }
 
   /** Checks that the database responds. Throws `service_unavailable`. */
@@ -372,7 +361,9 @@ export class Store {
     const row = await send(access, this.#quotas.has(access.key_hash));
     if (row.outcome !== "uncounted") return row;
     // Counts against the rate limits, in place of the commit.
-    const { body } = await this.#calls.ask(access, QUOTA, [requestParameter(access)]);
+    const count = sql`select * from pay.read_pending_quota(
+      p_request => ${requestParameter(access)})`;
+    const { body } = await this.#calls.ask(access, ...count);
     this.#quotas.note(access.key_hash, Number(body));
     return await send({ ...access, rate_limits: null }, true);
   }

@@ -20,6 +20,7 @@ import {
   type Row,
   withAnySettings,
 } from "./outcome.ts";
+import { sql } from "./statement.ts";
 
 /** The stored part of a secret. The master secret and the endpoint's id complete it. */
 export interface SecretSource {
@@ -203,33 +204,13 @@ interface DisabledEndpoint {
   delivery_id: string;
 }
 
-const CHANGE_ENDPOINT = `select * from pay.change_webhook_endpoint(
-  p_request => $1::text, p_id => $2::text, p_expects_revision => $3::int,
-  p_endpoint => $4::text)`;
-const REDELIVER = `select * from pay.redeliver(
-  p_request => $1::text, p_id => $2::text, p_refusal => $3::text)`;
-const BEGIN_TRIGGER = `select * from pay.begin_trigger(
-  p_request => $1::text, p_trigger => $2::text)`;
-const END_TRIGGER = `select * from pay.end_trigger(
-  p_request => $1::text, p_delivery_id => $2::text, p_delivered => $3::text::boolean,
-  p_attempt => $4::text, p_entry => $5::text)`;
 const POLL_DELIVERIES = `select * from pay.poll_deliveries(
   p_results => $1::text, p_capacity => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
   p_poison_ahead => $7::text, p_at => $8::text::timestamptz,
   p_leased_until => $9::text::timestamptz, p_excluded => $10::text)`;
-const FIND_FAILING_ENDPOINTS = `select endpoint_id, code from pay.find_failing_endpoints(
-  p_at => $1::text::timestamptz, p_after => $2::text)`;
-const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
-  p_environment_id => $1::text, p_id => $2::text)`;
-const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
-  p_environment_id => $1::text, p_id => $2::text, p_expects_revision => $3::int,
-  p_at => $4::text::timestamptz, p_endpoint_body => $5::text, p_event_id => $6::text,
-  p_delivery_id => $7::text) as outcome`;
-const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 /** Milliseconds between two runs of the job of searches, whose ticks come every second or 5 s. */
 const WORDS_EVERY_MS = 4_000;
-const WRITE_SEARCH_WORDS = `select pay.write_search_words()::text as events`;
 
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
 type ChangeRow = Row<"stale" | "full" | "crowded" | "calling_off" | "unread" | "off">;
@@ -261,13 +242,14 @@ export class WebhookStore {
     change: EndpointChange,
     idempotency: Idempotency | null,
   ): Promise<Written> {
-    const row = await this.#calls.ask<ChangeRow>(access, CHANGE_ENDPOINT, [
-      requestParameter(access, idempotency, change.response),
-      change.id,
-      change.expects_revision,
-      change.endpoint && JSON.stringify(change.endpoint),
-    ]);
-    return written(row, change.response);
+    const { id, expects_revision, endpoint, response } = change;
+    const row = await this.#calls.ask<ChangeRow>(
+      access,
+      ...sql`select * from pay.change_webhook_endpoint(
+        p_request => ${requestParameter(access, idempotency, response)}, p_id => ${id},
+        p_expects_revision => ${expects_revision}::int, p_endpoint => ${endpoint})`,
+    );
+    return written(row, response);
   }
 
   /** Makes a delivery due again. Returns `refusal` if its endpoint is deleted or disabled. */
@@ -277,8 +259,11 @@ export class WebhookStore {
     refusal: StoredResponse,
     idempotency: Idempotency | null,
   ): Promise<Written> {
-    const parameters = [requestParameter(access, idempotency), id, refusal.body];
-    const row = await this.#calls.ask<ChangeRow>(access, REDELIVER, parameters);
+    const row = await this.#calls.ask<ChangeRow>(
+      access,
+      ...sql`select * from pay.redeliver(p_request => ${requestParameter(access, idempotency)},
+        p_id => ${id}, p_refusal => ${refusal.body})`,
+    );
     if (row.outcome === "off") return { outcome: "committed", response: refusal };
     if (row.outcome === "committed") this.#on_due();
     return written(row, { status: 200, body: row.body ?? "" });
@@ -294,14 +279,16 @@ export class WebhookStore {
     delivery: TriggeredDelivery,
     idempotency: Idempotency | null,
   ): Promise<Responded | null> {
-    const { leased_until_ms, ...trigger } = delivery;
-    const row = await this.#calls.ask(access, BEGIN_TRIGGER, [
-      requestParameter(access, idempotency, IN_PROGRESS),
-      JSON.stringify({
-        ...trigger,
-        ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
-      }),
-    ]);
+    const { leased_until_ms, ...rest } = delivery;
+    const trigger = {
+      ...rest,
+      ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
+    };
+    const request = requestParameter(access, idempotency, IN_PROGRESS);
+    const row = await this.#calls.ask(
+      access,
+      ...sql`select * from pay.begin_trigger(p_request => ${request}, p_trigger => ${trigger})`,
+    );
     if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
     if (leased_until_ms !== null) return null;
     this.#on_due();
@@ -315,13 +302,12 @@ export class WebhookStore {
     idempotency: Idempotency | null,
   ): Promise<StoredResponse> {
     const row = await withAnySettings(access, (access) =>
-      this.#calls.ask(access, END_TRIGGER, [
-        requestParameter(access, idempotency),
-        delivery_id,
-        String(delivered),
-        record,
-        log_entry && JSON.stringify(log_entry),
-      ]));
+      this.#calls.ask(
+        access,
+        ...sql`select * from pay.end_trigger(p_request => ${requestParameter(access, idempotency)},
+          p_delivery_id => ${delivery_id}, p_delivered => ${delivered}::boolean,
+          p_attempt => ${record}, p_entry => ${log_entry})`,
+      ));
     return { status: 200, body: row.body! };
   }
 
@@ -346,10 +332,10 @@ export class WebhookStore {
     const failing: FailingEndpoint[] = [];
     for (let after: string | undefined = ""; after !== undefined;) {
       type Row = { endpoint_id: string; code: string | null };
-      const rows: Row[] = await this.#database.query<Row>(FIND_FAILING_ENDPOINTS, [
-        formatTime(at_ms),
-        after,
-      ]);
+      const rows: Row[] = await this.#database.query<Row>(
+        ...sql`select endpoint_id, code from pay.find_failing_endpoints(
+          p_at => ${formatTime(at_ms)}::timestamptz, p_after => ${after})`,
+      );
       for (const { endpoint_id, code } of rows) {
         if (code !== null) failing.push({ endpoint_id, code });
       }
@@ -360,27 +346,31 @@ export class WebhookStore {
 
   /** Loads an endpoint for the dispatcher; null if it is deleted. */
   async loadEndpoint(environment_id: string, id: string): Promise<LoadedEndpoint | null> {
-    const [row] = await this.#database.query<LoadedEndpoint>(LOAD_ENDPOINT, [environment_id, id]);
+    const [row] = await this.#database.query<LoadedEndpoint>(
+      ...sql`select * from pay.load_webhook_endpoint(
+        p_environment_id => ${environment_id}, p_id => ${id})`,
+    );
     return row ?? null;
   }
 
   /** Disables an endpoint. Returns false if it has changed meanwhile. */
   async disableEndpoint(disabled: DisabledEndpoint): Promise<boolean> {
-    const [row] = await this.#database.query<{ outcome: "committed" | "stale" }>(DISABLE_ENDPOINT, [
-      disabled.environment_id,
-      disabled.id,
-      disabled.expects_revision,
-      formatTime(disabled.at_ms),
-      disabled.body,
-      disabled.event_id,
-      disabled.delivery_id,
-    ]);
+    const { environment_id, id, expects_revision, at_ms, body, event_id, delivery_id } = disabled;
+    const [row] = await this.#database.query<{ outcome: "committed" | "stale" }>(
+      ...sql`select pay.disable_webhook_endpoint(
+        p_environment_id => ${environment_id}, p_id => ${id},
+        p_expects_revision => ${expects_revision}::int, p_at => ${formatTime(at_ms)}::timestamptz,
+        p_endpoint_body => ${body}, p_event_id => ${event_id},
+        p_delivery_id => ${delivery_id}) as outcome`,
+    );
     return row!.outcome === "committed";
   }
 
   /** Deletes a batch of rows after their retention. Returns the number of rows. */
   async purge(at_ms: number): Promise<number> {
-    const [row] = await this.#database.query<{ purged: string }>(PURGE, [formatTime(at_ms)]);
+    const [row] = await this.#database.query<{ purged: string }>(
+      ...sql`select pay.purge(p_at => ${formatTime(at_ms)}::timestamptz)::text as purged`,
+    );
     return Number(row!.purged);
   }
 
@@ -393,7 +383,8 @@ export class WebhookStore {
     if (now < this.#words_from) return this.#writing;
     this.#words_from = now + WORDS_EVERY_MS;
     return this.#writing = this.#writing
-      .then(() => this.#database.query(WRITE_SEARCH_WORDS, [])).then(() => {}, () => {});
+      .then(() => this.#database.query("select pay.write_search_words()::text as events", []))
+      .then(() => {}, () => {});
   }
 }
 
