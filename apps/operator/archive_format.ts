@@ -55,7 +55,6 @@ export const Manifest = z.object({
 });
 export type Manifest = z.infer<typeof Manifest>;
 
-/** Returns the path of the link to the last manifest. */
 export function latestPath(environment_id: string): string {
   return `${environment_id}/latest.json`;
 }

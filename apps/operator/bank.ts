@@ -53,7 +53,6 @@ export { USAGE } from "./bank_command.ts";
 
 /** Largest file. The memory of an import does not grow with it. */
 const BYTES_MAX = 1024 ** 3;
-/** Bytes of a file that are read at a time. */
 const PIECE_BYTES = 64 * 1024;
 /** Longest time to wait for the service that applies the entries, while nothing is applied. */
 const SERVICE_PATIENCE_MS = 30_000;

@@ -8,7 +8,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { CellDatabase, TenantTable } from "./cells_database.ts";
 import { CommandError, SQLSTATE, sqlstateOf } from "./command_line.ts";
 
-/** Between two looks at the databases. */
 export const LOOK_MS = 200;
 export const FENCED_LOOK_MS = 20;
 /** Between two lines about the progress of the copy. */

@@ -18,7 +18,6 @@ export const URL_VARIABLES: Readonly<Record<Side, string>> = {
   target: "CELLS_TO_URL",
 };
 
-/** Deleted in one statement. */
 const BATCH_ROWS = 5_000;
 /** Deleted last, in this order, because others refer to them. */
 const REFERRED = ["provider_accounts", "api_keys", "environments"];
@@ -216,7 +215,6 @@ export async function digestOf(
   );
 }
 
-/** The tables that have rows of environments. */
 export async function filledTables(
   { sql }: CellDatabase,
   tables: readonly TenantTable[],

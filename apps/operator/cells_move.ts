@@ -57,7 +57,6 @@ import { CommandError, UsageError } from "./command_line.ts";
 /** A lease of the dispatcher or the worker ends within 25 s, a transaction of a function in 5 s. */
 const DRAIN_MS = 60_000;
 const FENCE_MS = 30_000;
-/** Copied in one statement. */
 const BATCH_ROWS = 1_000;
 
 /** An account, and the databases between which it moves. */

@@ -21,7 +21,6 @@ export type Severity = "alarm" | "warning" | "note";
 
 const WORDS: Record<Severity, string> = { alarm: "BROKEN", warning: "REVIEW", note: "note  " };
 
-/** The result of one invariant: its breaches of one severity. */
 interface Verdict {
   invariant: string;
   /** The numbers of the promises in docs/reliability.md, and the promises in words. */

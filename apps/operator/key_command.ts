@@ -34,7 +34,6 @@ export type KeyCommand =
     expires_at: Date | null;
     /** Null stands for that of the account's other keys. */
     prefix: string | null;
-    /** The prefix of an account's first key. */
     first_prefix: string;
   }
   /** With `prefix` null the new secret begins like the key's present one. */

@@ -21,7 +21,6 @@ export type ProviderCommand =
     connector: string;
     method_kinds: MethodKind[];
     settings: Record<string, string>;
-    /** Name of the variable with the API secret. */
     secret_name: string | null;
     /** Names of the variables with the secrets that sign notifications. */
     notification_secret_names: string[];
@@ -32,7 +31,6 @@ export type ProviderCommand =
     action: "set";
     id: string;
     settings: Record<string, string>;
-    /** Names of the settings to remove. */
     removed: string[];
     /** Null: the name of the variable stays. */
     secret_name: string | null;

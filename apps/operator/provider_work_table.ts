@@ -39,7 +39,6 @@ export interface ListedProviderEvent {
   received_at: Date;
   reason: string;
   environment_id: string;
-  /** The file and the line of an entry of a bank, and the bank's reference. */
   file: string | null;
   line: number | null;
   bank_reference: string | null;
@@ -120,7 +119,6 @@ function entryLines(
 
 const UNITS = [[86_400_000, "days"], [3_600_000, "hours"], [60_000, "minutes"]] as const;
 
-/** The age in the largest unit that fits. */
 function ageOf(from: Date, at_ms: number): string {
   const age_ms = at_ms - from.getTime();
   for (const [unit_ms, unit] of UNITS) {

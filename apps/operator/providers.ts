@@ -139,7 +139,6 @@ async function giveBridgeToken(sql: postgres.Sql, id: string): Promise<string> {
   return token;
 }
 
-/** Gives the bridge of an account another token. */
 async function rotateToken(
   id: string,
   { sql, print, printMessage }: ProviderSurroundings,

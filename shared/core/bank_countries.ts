@@ -30,7 +30,6 @@ export function isInEea(country: string): boolean {
   return EEA.has(country);
 }
 
-/** Reports whether banks of the country of an IBAN take part in SEPA. */
 export function isInSepa(country: string): boolean {
   return EEA.has(country) || SEPA_OUTSIDE_EEA.has(country);
 }

@@ -25,7 +25,6 @@ interface BankScheme {
   amount_max: number | null;
   /** Most characters of a name, after its conversion to the characters of SEPA. */
   name_max: number;
-  /** Whether a payout can be instant. */
   has_instant: boolean;
   /** Who pays the charges, by code. SEPA has SLEV only: each side pays its own bank. */
   charges: readonly ("SLEV" | typeof SWIFT_CHARGES[number])[];

@@ -130,7 +130,6 @@ const UTF_8 = new TextDecoder();
 const UTF_8_ENCODER = new TextEncoder();
 const PERCENT = 0x25;
 
-/** Returns the value of a hex digit, or -1. */
 function hexValue(code = 0): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;

@@ -89,7 +89,6 @@ export function idPattern(prefix: IdPrefix): RegExp {
   return new RegExp(`^${prefix}${SUFFIX}$`);
 }
 
-/** Reports whether the text has the form of an id of this kind. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return idPattern(prefix).test(text);
 }

@@ -9,7 +9,6 @@
 
 const DAY_MS = 86_400_000;
 
-/** The time zone of TARGET's business day. */
 const TIME_ZONE = "Europe/Berlin";
 
 /** Closing days with a fixed date, as `MM-DD`. */
@@ -26,7 +25,6 @@ export function isTargetDay(date: string): boolean {
   return !EASTER_CLOSING_DAYS.has(days_after_easter);
 }
 
-/** Returns the first TARGET day at or after a date. */
 export function firstTargetDay(date: string): string {
   let day = date;
   while (!isTargetDay(day)) day = addDays(day, 1);

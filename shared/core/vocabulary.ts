@@ -183,7 +183,6 @@ export const EVENT_PATTERNS = [
   "webhook_endpoint.*",
 ] as const;
 
-/** Kinds of targets of declared faults. */
 export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
 
 /** The header of a request that asks for a fault, and of a response or delivery that has one. */
@@ -210,7 +209,6 @@ export const FAULT_NAMES = [
   ...FAULTS.provider,
 ] as const;
 
-/** The conditions of faults of each kind of target. */
 export const FAULT_CONDITIONS = {
   request: ["method", "path", "idempotency_key"],
   delivery: ["endpoint_id", "event_type"],
@@ -226,7 +224,6 @@ export const PROVIDER_OPERATIONS = [
   "transfer",
 ] as const;
 
-/** Methods of requests that a fault can concern. */
 export const REQUEST_METHODS = ["GET", "POST", "PUT", "DELETE"] as const;
 
 /** Scopes of an API key: each permits a group of operations. */

@@ -28,7 +28,6 @@ const base58check = createBase58check((bytes: Uint8Array) =>
   createHash("sha256").update(bytes).digest()
 );
 
-/** Reports whether the text has the form of an address of the network, with a valid checksum. */
 export function isValidAddress(network: Network, address: string): boolean {
   if (address.length > MAX_ADDRESS_LENGTH) return false;
   switch (network) {

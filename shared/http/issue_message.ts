@@ -23,7 +23,6 @@ interface Fault {
 
 const AMOUNTS: ReadonlySet<string> = new Set(["amount", "amount_minor", "amount_received"]);
 
-/** Makes the message for a field from zod's first issue. */
 export function issueMessage(schema: z.ZodType, issue: z.core.$ZodIssue, fault: Fault): string {
   const { param, sent } = fault;
   if (issue.code === "custom") return `"${param}" ${issue.message}`;
@@ -63,7 +62,6 @@ export function literalMessage(fault: Fault): string {
 
 /** Characters of an amount about which a message says more than its rule. */
 const MAX_AMOUNT_CHARACTERS = 40;
-/** An amount that a message may repeat. */
 const REPEATABLE = /^\d{1,10}(\.\d{1,8})?$/;
 
 /** Makes the message for an amount in the currency of the request, or null for other values. */

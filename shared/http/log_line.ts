@@ -73,10 +73,6 @@ function requestOf(event_body: string): string | null {
 }
 const REQUEST = '"request":{"id":"';
 
-/**
- * Makes the line of a failed poll of the dispatcher or of the provider worker, or of a part of it,
- * or of a failed check of the books.
- */
 export function failedPoll(
   route: "dispatcher" | "provider worker" | "reads of changes" | "check of the books",
   at_ms: number,
@@ -98,7 +94,6 @@ export function failedPoll(
   };
 }
 
-/** Makes the line of log entries of requests that were dropped (store/request_log.ts). */
 export function lostEntries(at_ms: number, count: number): LogLine {
   return {
     time: formatTime(at_ms),

@@ -47,7 +47,6 @@ export function pathOfResource(id: string): string {
   return `/${home}/v1/${collection}/${id}`;
 }
 
-/** Makes the 404 for an id in a path. */
 export function noSuchResource({ prefix, noun }: PathKind, sent_id: string): ApiError {
   const article = /^[aeiou]/i.test(noun) ? "an" : "a";
   return new ApiError(

@@ -13,7 +13,6 @@ import { SMALL_BODY_BYTES } from "../schema/limits.ts";
 import { parseStrictJson, type StrictJson, StrictJsonError, type Suspect } from "./strict_json.ts";
 import { joined } from "./unknown_names.ts";
 
-/** The parsed JSON object of a body. */
 export interface ReadBody extends StrictJson {
   value: JsonObject;
 }
@@ -50,9 +49,7 @@ export function parseBytes(bytes: Uint8Array, headers: Headers, schema: z.ZodTyp
   }
 }
 
-/** How the bytes of a body are read. */
 interface Reading {
-  /** Deadline for the arrival of the body. */
   deadline_ms?: number;
   /** Called before more than `SMALL_BODY_BYTES` are read. Throws if the caller may not send it. */
   admit?: () => Promise<void>;

@@ -81,7 +81,6 @@ export const getRequest: Route = readOne({
   before: ({ request_log }) => request_log.flush(),
 });
 
-/** Makes the 404 for an idempotency key that the API key has not used within the retention. */
 function unknownKey(): ApiError {
   return new ApiError(
     "not_found",

@@ -89,7 +89,6 @@ type Decide = <T>(
   decide: (access: Access, values: EnvironmentValues) => Promise<T>,
 ) => Promise<T>;
 
-/** A request that has its response, as the server observed it. */
 export interface ObservedRequest {
   method: string;
   /** The whole URL, for its query. */
@@ -118,6 +117,5 @@ export interface RequestEnvironment {
   responseTo?(c: Context<Env>, error: unknown): Response | null;
   /** Called with the response of a request, also that of an error. */
   end?(c: Context<Env>): Promise<void>;
-  /** Logs a request after its response. */
   log?(state: RequestState, observed: ObservedRequest): void;
 }

@@ -36,7 +36,6 @@ export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 /** Characters of one name in a path, so that a long name does not make an error or a map grow. */
 const MAX_KEY_SHOWN = 64;
 
-/** A name that the schema of its object does not have. */
 interface UnknownName {
   schema: z.ZodType;
   name: string;

@@ -9,7 +9,6 @@ import { type ApiError, invalidParameter } from "../core/errors.ts";
 import { containsCutNumber, containsSecret, LEFT_OUT } from "../core/masked_secrets.ts";
 import { memberOf, namesOf, takesMembersOf } from "../schema/requirement.ts";
 
-/** Characters of a name in an error. */
 const MAX_SHOWN = 100;
 /** Characters in which a secret is looked for: one that begins among the shown ones ends there. */
 const MAX_SEARCHED = 2 * MAX_SHOWN;
@@ -95,7 +94,6 @@ function shownName(name: string): string {
   return name.slice(0, MAX_SHOWN).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "?");
 }
 
-/** Makes the error for a name that a schema does not have, in the object at a path. */
 export function unknownName(schema: z.ZodType, name: string, path: string): ApiError {
   const param = joined(path, name);
   const advice = adviceFor(schema, name.slice(0, MAX_COMPARED), (ours) => joined(path, ours));

@@ -11,7 +11,6 @@ interface Route {
   method: string;
 }
 
-/** Makes the response to a request without a route. */
 export function unknownRoute(
   requested: string,
   routes: readonly Route[],

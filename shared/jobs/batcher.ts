@@ -17,7 +17,6 @@ interface BatcherOptions<Item, Result> {
    * @param is_alone true: the one item may wait longer for locks
    */
   send(items: readonly Item[], is_alone: boolean): Promise<readonly Result[]>;
-  /** Most items of one statement. */
   most: number;
   /** Most weight of one statement, and the weight of an item. A heavier item is sent alone. */
   most_weight?: number;
@@ -51,7 +50,6 @@ export class Batcher<Item, Result = void> {
   readonly #waiting = new Map<string, Entry<Item, Result>[]>();
   readonly #under_way = new Set<Promise<void>>();
   #count = 0;
-  /** The number of items of the last batch. */
   #last = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -145,7 +143,6 @@ export class Batcher<Item, Result = void> {
   }
 }
 
-/** The statement of a batch, and the end of items that the database does not take. */
 interface BatchSender<Item> {
   /** Sends items in one statement. Throws the driver's error. */
   send(items: readonly Item[], is_alone: boolean): Promise<unknown>;

@@ -71,7 +71,6 @@ export class FairQueue {
     this.#outer = bounds.levels.slice(0, -1).map((level) => new SlotsByName(boundsOf(level)));
   }
 
-  /** The queues of innermost owners that have jobs. */
   get owner_queues(): Iterable<Readonly<OwnerQueue>> {
     return this.#queues.values();
   }

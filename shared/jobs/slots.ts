@@ -43,7 +43,6 @@ export class Slots {
     this.#earned = bounds.first;
   }
 
-  /** Jobs that run. */
   get running(): number {
     return this.#running;
   }

@@ -21,7 +21,6 @@ interface WaitingRead<Reader, Page> {
   /** Reads what there is now. */
   read(): Promise<Page>;
   isEmpty(page: Page): boolean;
-  /** Returns the reader that waits after a page. */
   readerOf(page: Page): Reader;
   /** Holds the read in a place while it waits. Throws if there is none. */
   hold(wait: () => Promise<void>): Promise<void>;

@@ -43,7 +43,6 @@ export class JobWorker<Job, Result = never> {
   /** Notifies the worker of the jobs that it has rescheduled. */
   readonly #alarm: Alarm;
   #results: Result[] = [];
-  /** Jobs that have begun and not ended. */
   #running = 0;
   /** The jobs that were leased last: how many there were, and how many have not ended. */
   #last_lease = { jobs: 0, left: 0 };

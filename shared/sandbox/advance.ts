@@ -52,7 +52,6 @@ import {
 } from "./sandbox_replies.ts";
 
 interface AdvanceOptions {
-  /** The present dispute of the payment. */
   dispute?: Dispute | null;
   reason?: DisputeReason | undefined;
   /** The amount that the payer sends now, of a payment that the payer sends. */
@@ -279,7 +278,6 @@ function lateWithMove({ status }: Payment): ApiError {
   );
 }
 
-/** Decides an authentication with the given result of 3-D Secure. */
 export function decideAuthenticate(
   payment: Payment,
   result: AuthenticationResult,

@@ -20,7 +20,6 @@ const encoder = new TextEncoder();
 /** Decides which bodies are logged, for one instance of the functions. */
 export class LoggedBodies {
   #second = 0;
-  /** The requests of the present second whose bodies are logged. */
   #taken = 0;
   /** The requests of the present second, by environment. */
   readonly #counts = new Map<string, number>();

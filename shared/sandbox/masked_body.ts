@@ -43,7 +43,6 @@ type Members = Record<string, unknown>;
  * a text in which secrets are searched for.
  */
 export const MAX_BYTES = 16_384;
-/** Parameters of a query that is shown. */
 const MAX_PARAMETERS = 64;
 
 /** Returns the body of a request. Without a schema all of it is left out. */

@@ -68,7 +68,6 @@ export class SandboxChanges {
     return { object: "changes", changed: position !== after, next_cursor: position };
   }
 
-  /** Ends all waiting reads. */
   close(): void {
     this.readers.close();
   }

@@ -22,7 +22,6 @@ const LOOK_AGAIN_MS = 50;
 
 /** The operations on a sandbox's clock. Each throws `ApiError`. */
 export interface SandboxClock {
-  /** Returns the clock as JSON text. */
   read(request: ServiceRequest): Promise<string>;
   /** Returns what the clock brings until a time of the sandbox as JSON text. */
   due(request: ServiceRequest, until_ms: number | undefined): Promise<string>;

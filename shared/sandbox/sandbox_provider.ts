@@ -38,7 +38,6 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
   };
 }
 
-/** Reports whether the sandbox of a request has declared faults of its provider. */
 function hasFaults({ settings }: ServiceRequest): boolean {
   return settings?.fault_kinds.includes("provider") ?? false;
 }

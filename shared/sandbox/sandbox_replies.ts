@@ -162,7 +162,6 @@ export function laterReply(operation: Operation): ProviderReply {
   }
 }
 
-/** The result of a test value, or of the outcome that overrides it. */
 function simulate(
   { outcome, is_manual, usage, ...test }: TestValues,
   subject: Payment | Transfer,
@@ -235,7 +234,6 @@ export function authenticationEvent(
   return capture === "manual" ? authorizedEvent(operation) : eventOf(operation, "succeeded");
 }
 
-/** Returns the reason of the dispute of a card that is disputed at its capture, if it is one. */
 function testDispute({ op, subject }: Operation): DisputeReason | undefined {
   const method = op === "capture" ? (subject as Payment).method : null;
   const is_disputed = method && "card" in method &&

@@ -24,7 +24,6 @@ interface NumberedRequest {
 
 const runs = new WeakMap<RequestState, NumberedRequest>();
 
-/** Stores the line of a request in the transcript, if its sandbox has a seed. */
 export async function storeTranscript(
   c: Context<Env>,
   { known_settings, seeded_store }: Sandbox,

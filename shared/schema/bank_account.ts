@@ -31,7 +31,6 @@ export const PARTIAL_ADDRESS = AddressInput.partial().shape;
 /** A postal address in the body of a request. */
 export type AddressInput = Partial<Record<keyof typeof PARTIAL_ADDRESS, string | undefined>>;
 
-/** A bank account in the body of a create: an object, or the IBAN as text. */
 export const IbanInput = mustBe(
   z.preprocess(
     (value) => typeof value === "string" ? { iban: value } : value,

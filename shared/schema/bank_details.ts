@@ -3,7 +3,6 @@
 import * as z from "zod";
 import { id } from "./values.ts";
 
-/** The response to a delete of the bank details of a payment or transfer. */
 export const DeletedBankDetails = z.object({
   id: z.union([id("pay_"), id("tr_")]).describe("Id of the payment or transfer"),
   object: z.literal("bank_details"),

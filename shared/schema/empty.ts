@@ -2,7 +2,6 @@
 
 import * as z from "zod";
 
-/** A body without fields. */
 export const EmptyBody = z.object({});
 
 /** A query without parameters. */

@@ -5,7 +5,6 @@ import { ERROR_CATALOGUE, type ErrorCode } from "../core/errors.ts";
 import { DeclineAdvice, Payment } from "./payment.ts";
 import { id } from "./values.ts";
 
-/** Every code, in the order of the catalogue. */
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as [ErrorCode, ...ErrorCode[]];
 type ErrorType = typeof ERROR_CATALOGUE[ErrorCode]["type"];
 /** Every type: a coarse group of codes. */

@@ -51,7 +51,6 @@ export type PaymentStatus = z.infer<typeof PaymentStatus>;
 export const MethodKind = z.enum(METHOD_KINDS).describe("Kind of the payment method (variant B)");
 export type MethodKind = z.infer<typeof MethodKind>;
 
-/** Kinds of payment methods, by their names in variant A. */
 export const Capability = z.enum(METHOD_KINDS.map((kind) => `${kind}_payment` as const))
   .describe("Kind of the payment method (variant A)");
 export type Capability = z.infer<typeof Capability>;

@@ -46,7 +46,6 @@ const RefundAddress = mustBe(
   'a wallet address as text, or a postal address with "city" and "country"',
 );
 
-/** The wallet or bank account to which a refund goes. */
 const RefundDestinationInput = mustBe(
   z.object({ address: RefundAddress.optional(), ...PAYEE }).describe(
     "Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by " +
@@ -55,7 +54,6 @@ const RefundDestinationInput = mustBe(
   'an object with "address" or "iban"',
 );
 
-/** The wallet or the masked bank account to which a refund goes. */
 const RefundDestination = z.union([
   z.object({ address: WalletAddress }).describe("The wallet that the payer named"),
   z.object({ iban: ShownIban }).describe("The bank account that the request named"),

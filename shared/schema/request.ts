@@ -8,7 +8,6 @@ import { id, Instant } from "./values.ts";
 
 const PATH_WORDS = "Path from the name of the function on: `/api-v1-payments/v1/payments`";
 
-/** The first request of an idempotency key, and its stored response. */
 export const IdempotencyKey = z.object({
   key: z.string().describe("The key, as the header `Idempotency-Key` sent it"),
   object: z.literal("idempotency_key"),

@@ -61,7 +61,6 @@ export const AdvanceTransferBody = z.object({
   return_code: ReturnCode.optional(),
 }).superRefine(returnCodeOfFailure).describe("The status to move to");
 
-/** A bank account as a destination. */
 export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban })
   .describe("A bank account as a destination");
 export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet })

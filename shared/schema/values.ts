@@ -33,7 +33,6 @@ export const AmountMinor = mustBe(
   "a whole number in minor units of the currency: 19.99 EUR is 1999",
 );
 
-/** The amount under its second name. Responses have both. */
 export const AmountAlias = AmountMinor.describe(
   "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name " +
     "for it: a request has one of them, or both with the same value, and responses have both",
@@ -178,7 +177,6 @@ export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
   }
 }
 
-/** Refuses a body without an amount. */
 export function requiredAmount(body: NamedTwice, context: z.RefinementCtx): void {
   if (amountOf(body) !== undefined) return;
   // zod also calls this function if the currency is refused.

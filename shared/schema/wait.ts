@@ -3,7 +3,6 @@
 import * as z from "zod";
 import { mustBe } from "./requirement.ts";
 
-/** Longest time in seconds that a read waits. */
 const MAX_WAIT_S = 20;
 
 const WORDS = `a whole number of seconds from 0 to ${MAX_WAIT_S}`;

@@ -172,7 +172,6 @@ export class BankStore {
     return this.#rows`pay.read_sealed_texts(${environment_id}, ${arrayOf(ids)}::text[])`;
   }
 
-  /** Returns the sealed details of the payers of payments with these references. */
   readPayers(
     account_id: string,
     references: readonly string[],

@@ -125,7 +125,6 @@ export class ChainStore {
       p_max_fee => ${max_fee}::bigint, p_priority_fee => ${priority_fee}::bigint)`;
   }
 
-  /** Stores the hash of a transaction that was sent. */
   async storePayoutHash(account_id: string, operation_id: string, tx_hash: string): Promise<void> {
     await this.#rows`pay.note_payout_hash(
       p_account_id => ${account_id}, p_operation_id => ${operation_id}, p_tx_hash => ${tx_hash})`;

@@ -157,7 +157,6 @@ interface InstrumentRenewal {
   method: string;
 }
 
-/** The end of an instrument, by its own id or by that of its mandate. */
 interface InstrumentEnd {
   act: "end";
   id?: string;
@@ -259,7 +258,6 @@ export interface Change {
   transfer: TransferRow | null;
   /** New refunds, and refunds whose status has changed. */
   refunds: RefundRow[];
-  /** New disputes, and disputes that have changed. */
   disputes: DisputeRow[];
   /** Absent: none. */
   instruments?: InstrumentRow[];

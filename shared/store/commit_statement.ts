@@ -66,7 +66,6 @@ function responseOf(
   return response.body === (payment ?? transfer)?.body ? { status: response.status } : response;
 }
 
-/** Returns the subject of a response to store, with the sequence at which it is the response. */
 function subjectOf({ response, payment, transfer, expects }: Change) {
   const row = payment ?? transfer;
   const subject_id = row?.id ?? expects?.id;

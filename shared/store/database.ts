@@ -38,7 +38,6 @@ const DEFAULT_CONNECTIONS = 4;
 const IDLE_S = 60;
 /** Deadline of a statement: more than the 3 s that a concurrent duplicate waits. */
 const STATEMENT_DEADLINE_MS = 5_000;
-/** Time after which a statement is slow and starts a health check. */
 const SLOW_AFTER_MS = 500;
 /** Seconds without use after which the connection of the health check closes. */
 const PROBE_IDLE_S = 20;

@@ -3,7 +3,6 @@
 import { ApiError } from "../core/errors.ts";
 import type { Instrument } from "../schema/instrument.ts";
 
-/** Makes the 409 for an instrument that is pending, failed or ended. */
 export function notActive(
   action: string,
   { status, ended_reason }: Pick<Instrument, "status"> & Partial<Instrument>,

@@ -22,7 +22,6 @@ export interface InboxPage {
   account: string;
   /** All deliveries up to this position are in this page or before it. */
   position: number;
-  /** The position of the newest delivery. */
   newest: number;
   /** Newest first. */
   secrets: SecretSource[];

@@ -18,7 +18,6 @@ interface TenantOfRow {
   livemode: boolean | null;
 }
 
-/** Names of tenants by the hash of a key. */
 export class KnownTenants {
   readonly #tenants = new RecentMap<string, string>(KEYS_MAX);
 

@@ -110,7 +110,6 @@ interface ChainReport {
   block_hash?: string;
 }
 
-/** The part of an event that only a bank reports. */
 interface BankReport {
   /**
    * The part of an entry of the account that `object_id` names, its line in the file, and the
@@ -186,7 +185,6 @@ export interface DepositState {
   }[];
 }
 
-/** An event with the outcome that a record gives it. */
 export type HandledProviderEvent = ProviderEvent & {
   /** `unmatched`: there is no such payment or transfer. Null: the worker handles it later. */
   outcome: "applied" | "ignored" | "exception" | "unmatched" | null;

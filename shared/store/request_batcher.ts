@@ -11,7 +11,6 @@ import type { Access, Row } from "./outcome.ts";
 export interface BatchLimits {
   /** Most statements under way. */
   concurrency: number;
-  /** Most requests of one statement. */
   most: number;
   /** Longest wait for as many requests as the last statement had, under load. */
   gather_ms?: number;

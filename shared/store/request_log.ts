@@ -68,7 +68,6 @@ type Send = (
 ) => Promise<unknown>;
 
 interface Limits {
-  /** Milliseconds for which entries collect. */
   collect_ms: number;
   /** Most entries of one statement. */
   most: number;
@@ -101,7 +100,6 @@ export function writeTo(database: Database, storage_gb: number | null): Send {
     ]);
 }
 
-/** Returns the API keys of requests, and the requests with the numbers of their keys. */
 function requestParameters(requests: readonly RequestLogEntry[]): [keys: string, requests: string] {
   const numbers = new Map<string, number>();
   const keys: { k: number; environment_id: string; api_key_id: string }[] = [];

@@ -53,7 +53,6 @@ export type Loaded =
   | { outcome: "found"; body: string; detail: string | null }
   | { outcome: "replay"; response: StoredResponse };
 
-/** The outcome of a change. */
 export type Committed =
   /** `operation`: the one of a provider that the request sends now. */
   | { outcome: "committed"; response: StoredResponse; operation: ReservedOperation | null }
@@ -369,7 +368,6 @@ export class Store {
   }
 }
 
-/** Makes the 503 for a method that no provider serves. */
 function unconfigured(method_kind: MethodKind): ApiError {
   return new ApiError(
     "provider_not_configured",
@@ -378,7 +376,6 @@ function unconfigured(method_kind: MethodKind): ApiError {
   );
 }
 
-/** Makes the 400 for a mandate that has ended. */
 const ended = (why: string) => () =>
   invalidParameter("mandate.id", `${why}: let the payer sign a new one`);
 
@@ -460,7 +457,6 @@ function destinationRequired(lacks: string | null): ApiError {
   );
 }
 
-/** Makes the 409 for a deletion of bank details that something still needs. */
 function detailsNeeded({ id, status }: { id: string; status: string }): ApiError {
   return new ApiError(
     "invalid_state",
@@ -481,7 +477,6 @@ function stillOpen({ id, status }: { id: string; status: string }): ApiError {
   );
 }
 
-/** Makes the 400 for a live payment by card without a token. */
 function tokenRequired(): ApiError {
   return invalidParameter(
     "card",

@@ -70,7 +70,6 @@ export type Written =
   | { outcome: "committed" | "replay"; response: StoredResponse }
   | { outcome: "stale" | "full" | "crowded" | "calling_off" | "unread" };
 
-/** A delivery that the dispatcher has leased from the outbox. */
 export interface LeasedDelivery {
   environment_id: string;
   /** The id of the environment that a reset keeps. The dispatcher counts its leases by it. */

@@ -122,9 +122,7 @@ const ENUMS: Readonly<Record<string, z.ZodEnum>> = {
 interface Form {
   /** The text, if it is not that of the schema. */
   doc?: string;
-  /** Members that the type does not have. */
   without?: readonly string[];
-  /** The only members that the type has. */
   only?: readonly string[];
   /** Members that are required, although the schema has a rule of its own for them. */
   required?: readonly string[];
@@ -510,7 +508,6 @@ function rulesOf(layers: readonly z.ZodType[], text: string): string[] {
   ];
 }
 
-/** Returns the bounds of a text or number in words. */
 function boundsOf(layers: readonly z.ZodType[]): string {
   const inner = layers.at(-1);
   const is_bounded = inner instanceof z.ZodString || inner instanceof z.ZodNumber;

@@ -76,7 +76,6 @@ function valueRow({ value, behaviour }: TestValue): string[] {
   return [value, resultText(TEST_RESULTS[OF_COLLECTIONS.has(behaviour) ? "approve" : behaviour])];
 }
 
-/** The result of a test value or of an outcome. */
 function resultText(
   response:
     | typeof TEST_RESULTS[TestValue["behaviour"]]

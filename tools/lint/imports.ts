@@ -94,7 +94,6 @@ function faultOf(from: string, to: string, names: readonly string[]): string | n
   return null;
 }
 
-/** The path of the linted file in the project. */
 function pathOf(filename: string): string {
   const url = filename.startsWith("file:") ? filename : `file://${filename}`;
   return url.startsWith(ROOT.href) ? url.slice(ROOT.href.length) : filename;

@@ -81,7 +81,6 @@ export class Search {
     return copy;
   }
 
-  /** The URL of the database that tests copy. */
   get #template() {
     return databaseUrl(this.server.superuser_url, this.server.template);
   }
@@ -254,7 +253,6 @@ export class Search {
     return DATABASE_TESTS.test(file) || text.includes(name.split(" ").at(-1)!);
   }
 
-  /** Plants a fault and returns the first of the tests that notices it. */
   async #firstNoticer(
     fault: Fault,
     tests: readonly KnownTest[],

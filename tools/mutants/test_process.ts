@@ -9,14 +9,12 @@ import { git } from "../git.ts";
 import { ANSWER, type TestAnswer, type TestRequest } from "./worker.ts";
 
 const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
-/** Time in which a process answers after the deadline of a test. */
 const GRACE_MS = 5_000;
 /** Runs after which a process is replaced, because loaded files and failed tests leave things. */
 const RUNS = 2_000;
 /** Deadline of the first run of a test. Slower ones, such as those that measure time, are left out. */
 const LEARN_MS = { pure: 10_000, database: 90_000 };
 
-/** Copies the files that git lists into a folder of its own. */
 export async function copyProject(root: string): Promise<string> {
   const copy = await Deno.makeTempDir({ prefix: "payments-mutants-" });
   await Deno.chmod(copy, 0o755);

@@ -14,7 +14,6 @@ export interface TestRequest {
   file?: string;
   /** The position of the test in its file. Without it the tests are listed. */
   test?: number;
-  /** The number of the mutant that is switched on. */
   mutant?: string;
   /** How often the mutant may be executed: beyond that it has made a loop endless. */
   hit_limit?: number;

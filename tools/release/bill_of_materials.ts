@@ -130,7 +130,6 @@ export function findLicenseProblems(components: readonly Component[]): string[] 
   );
 }
 
-/** Whether users may choose an allowed license. */
 function isAllowed(license: string | null): boolean {
   const choices = license?.replace(/^\((.*)\)$/, "$1").split(" OR ") ?? [];
   return choices.some((choice) => ALLOWED.has(choice));

@@ -117,7 +117,6 @@ async function makeBills([sandbox, client]: readonly [string, string]): Promise<
   return components.length;
 }
 
-/** Writes the text of the release: the section of the changelog. */
 async function writeNotes(version: string | null): Promise<void> {
   const { repository } = PUBLICATION;
   const section = readSection(await readChangelogFile(), version ?? "Unreleased");

@@ -42,7 +42,6 @@ async function check(server: ScratchServer): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Returns the problems of the migrations and of supabase/schemas, a sentence for each. */
 export async function checkSchema(server: ScratchServer): Promise<string[]> {
   const problems = findBrokenReleases(await readReleases(), await hashMigrations());
   const { path, is_current } = await renderFunctions();

@@ -14,7 +14,6 @@ import { splitStatements } from "../../apps/server/migrations/sql_statements.ts"
 interface SchemaFolders {
   migrations: string;
   schemas: string;
-  /** The path of releases.json. */
   releases: string;
 }
 
@@ -131,7 +130,6 @@ export async function renderFunctions(
   };
 }
 
-/** Returns the text of a migration in which pay_owner creates functions and views. */
 export function renderMigration(statements: string): string {
   return [BEGINNING, statements, SETTINGS + END].join("\n");
 }

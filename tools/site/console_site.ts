@@ -13,7 +13,6 @@ const ASSETS = [
   ...["geist.woff2", "geist_license.txt"],
 ];
 const PAGE = "index.html";
-/** Placeholders in the page, for the base URL of the API and the content security policy. */
 const API_PLACE = "{{api-base-url}}";
 const POLICY_PLACE = "{{content-security-policy}}";
 

@@ -12,9 +12,7 @@ export interface TestSelection {
   flags: string[];
   /** The arguments after `--`, for the tests. */
   script_args: string[];
-  /** Whether to print the time of each file at the end. */
   shows_times: boolean;
-  /** Whether only pure tests run (pure_tests.ts). */
   is_pure: boolean;
   /** The files that only their paths, or `--night`, select. */
   left_out: readonly string[];

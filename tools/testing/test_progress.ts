@@ -20,7 +20,6 @@ const ERASE_LINE = "\r\x1b[K";
 interface TestRun {
   /** Arguments of `deno test`. */
   args: readonly string[];
-  /** Number of files that the arguments name. */
   file_count: number;
   /** Whether to print the time of each file at the end. */
   shows_times: boolean;
@@ -54,7 +53,6 @@ export async function runWithProgress(run: TestRun): Promise<number> {
   }
 }
 
-/** The seconds of each file, the slowest first. */
 function tableOf(files: readonly DoneFile[]): string {
   return files.toSorted((a, b) => b.seconds - a.seconds)
     .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${file}\n`).join("");

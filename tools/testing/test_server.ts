@@ -45,7 +45,6 @@ export async function withTestServer<T>(
   }
 }
 
-/** Drops the databases and the role of this run from the server of TEST_DATABASE_URL. */
 async function dropRun(superuser_url: string, run: string): Promise<void> {
   const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
   try {

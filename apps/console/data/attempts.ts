@@ -15,7 +15,6 @@ interface Bucket {
   failed: number;
 }
 
-/** Parts of the time in a chart. */
 const BUCKETS = 24;
 /** Shortest part, because the labels of a chart have seconds. */
 const MIN_BUCKET_MS = 1_000;
@@ -25,7 +24,6 @@ export function isTaken({ response_status }: DeliveryAttempt): boolean {
   return response_status !== null && response_status >= 200 && response_status < 300;
 }
 
-/** Returns the attempts of all deliveries, newest first. */
 export function attemptsOf(deliveries: readonly WebhookDelivery[]): Attempt[] {
   return deliveries
     .flatMap((delivery) =>

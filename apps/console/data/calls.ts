@@ -69,7 +69,6 @@ export const call_log = signal<readonly LoggedCall[]>([]);
 /** Increases with every change, so that the visible data is read again. */
 export const revision = signal(0);
 
-/** Maximum of logged calls. */
 const MAX_LOGGED = 25;
 /** Repeated reads need no retries of the client, because the next read is the retry. */
 const NO_RETRIES = 0;
@@ -182,7 +181,6 @@ export function openClient(
   });
 }
 
-/** Makes the transport of such a client. */
 function openTransport(
   apiKey: string,
   baseUrl: string,

@@ -33,7 +33,6 @@ const BEGINS_BADLY = /^[\t\r\n]/;
 /** A cell with one of these characters needs quotes. */
 const NEEDS_QUOTES = new RegExp(`[",${SEPARATORS}]`);
 
-/** Returns the first row, with the names of the columns. */
 export function csvHead(columns: readonly Column[]): string {
   return BYTE_ORDER_MARK + csvRow(columns);
 }

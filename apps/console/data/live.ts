@@ -123,7 +123,6 @@ function usePolled<T>(
   };
 }
 
-/** The newest items of a list. */
 interface Newest<T> {
   items: readonly T[];
   /** Whether the list has older items. */
@@ -132,7 +131,6 @@ interface Newest<T> {
 
 /** Milliseconds between two reads of several pages, at least. */
 const NEWEST_INTERVAL_MS = 15_000;
-/** Most pages of a read. */
 const NEWEST_PAGES = 5;
 
 /**

@@ -14,7 +14,6 @@ function cardText({ brand, last4 }: { brand: string; last4: string }): string {
   return `${BRANDS[brand] ?? brand} ···· ${last4}`;
 }
 
-/** Returns the name, or that of the rail if the payment has none. */
 export function methodText({ method, method_kind }: Payment | Instrument): string {
   if (method === null) return RAILS[method_kind].name;
   switch (method.type) {

@@ -8,7 +8,6 @@ import { linked_key } from "./route.ts";
 import { session } from "./session.ts";
 import { continueSession, isUsable, presentSession } from "./stored_session.ts";
 
-/** The message with which a new tab asks for the session. */
 const QUESTION = "payments-console-session?";
 
 /** The tabs that this page has opened and that have not asked yet. */

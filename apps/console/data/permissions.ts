@@ -10,7 +10,6 @@ import type { DescribedCall } from "./snippets.ts";
 
 /** A method of the client, such as `payments.create`. */
 type CallName = keyof typeof CALL_SCOPES;
-/** A scope that an action needs, or a call that has one. */
 export type Need = CallName | Scope;
 
 const CREATES: Readonly<Record<string, CallName>> = {
@@ -35,7 +34,6 @@ function refusalOf(need: Need): LacksScope | null {
   return scope === null || scopes === null || scopes.includes(scope) ? null : new LacksScope(scope);
 }
 
-/** Whether the key may have this. */
 export function may(need: Need): boolean {
   return refusalOf(need) === null;
 }

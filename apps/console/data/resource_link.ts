@@ -2,7 +2,6 @@
 
 import { href } from "./route.ts";
 
-/** The section that shows the resource, by the prefix of the id. */
 const SECTIONS: Readonly<Record<string, string>> = {
   pay: "payments",
   chk: "checkouts",
@@ -33,7 +32,6 @@ export function shortened(text: string): string {
   return text.replace(/([a-z]+_)[0-9a-z]{22}([0-9a-z]{4})/g, "$1…$2");
 }
 
-/** Reports whether a text is an id. */
 export function isId(text: string): boolean {
   return IDS.exec(text)?.[0] === text;
 }

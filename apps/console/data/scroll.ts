@@ -14,7 +14,6 @@ interface Place {
   y: number;
 }
 
-/** Ends the scrolling of a page that grows. */
 let end = () => {};
 
 /** Begins to keep the places. Called once. */

@@ -57,7 +57,6 @@ export function continueSession(stored: Stored): void {
   });
 }
 
-/** Whether this page can continue a session. */
 export function isUsable(stored: Stored | null): stored is Stored {
   // Another build of the page on the same origin can belong to another API.
   return stored?.session.base_url === apiBaseUrl() &&

@@ -33,7 +33,6 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 /** RFC 3339, as the API writes it. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** A time as an example, in the form of the lists. */
 export const EXAMPLE_TIME = "23 Nov 2026, 09:05";
 /** The fault of a text that is not a time. */
 export const NOT_A_TIME = `Not a time: write it like ${EXAMPLE_TIME}`;

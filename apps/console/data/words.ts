@@ -59,7 +59,6 @@ const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
   chargeback: ["bad", "The payer disputes the payment", "Disputed by the payer"],
 };
 
-/** Words under the buttons that advance a payment from a certain status. */
 const ADVANCES_FROM: Readonly<
   Partial<Record<PaymentStatus, Readonly<Partial<Record<PaymentStatus, string>>>>>
 > = {
@@ -98,7 +97,6 @@ const TRANSFER_IN_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
   failed: DEPOSIT_ADVANCES.failed!,
 };
 
-/** Words under the buttons that advance a transfer to a status. */
 export const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
   pending: "",
   completed: "The money has arrived at its destination",
@@ -174,7 +172,6 @@ export function kindOfCheckout({ max_payments, payments_count }: Checkout): stri
   return `Link, ${countText(payments_count)} paid`;
 }
 
-/** The name of an endpoint: its URL, or that it has an inbox. */
 export function endpointName({ url }: Pick<WebhookEndpoint, "url">): string {
   return url ?? "Inbox";
 }
@@ -200,7 +197,6 @@ export function toneOf(status: PaymentStatus | OtherStatus): Tone {
   return wordsOf(status)?.[0] ?? OTHER_TONES[status as OtherStatus] ?? "off";
 }
 
-/** The words under the button that advances a payment to another status. */
 export function advanceText(
   payment: Pick<Standing, "status" | "method_kind" | "amount_received" | "amount_minor">,
   to: PaymentStatus,

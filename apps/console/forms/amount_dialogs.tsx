@@ -20,7 +20,6 @@ interface AmountDialog {
   close: () => void;
 }
 
-/** The dialog that captures an authorized payment, the whole amount or less. */
 export function CaptureDialog({ payment, close }: AmountDialog) {
   const { id, amount_minor, currency } = payment;
   const first = { amount: plainMinor(amount_minor, currency) };
@@ -45,7 +44,6 @@ export function CaptureDialog({ payment, close }: AmountDialog) {
   );
 }
 
-/** The dialog that refunds a payment, a part or the rest of it. */
 export function RefundDialog({ payment, close }: AmountDialog) {
   const { id, currency, amount_refunding } = payment;
   const rest = refundable(payment);

@@ -277,7 +277,6 @@ export function metadataOf(
   return { metadata: entries };
 }
 
-/** The texts that are not empty. */
 export function present<T extends Record<string, string>>(texts: T): Partial<T> {
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== "")) as Partial<T>;
 }

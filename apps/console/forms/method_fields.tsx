@@ -238,7 +238,6 @@ function RailField({ draft, change }: PaymentForm) {
   );
 }
 
-/** The rails of the chosen method, to be picked. */
 function railOptions({ method }: Draft): readonly Option[] {
   return kindsOf(method).map((kind) => [kind, RAILS[kind].name]);
 }

@@ -104,7 +104,6 @@ function SandboxItem({ sandbox, close }: { sandbox: DisposableSandbox; close: ()
   );
 }
 
-/** Returns the name of a sandbox, or its id. */
 export function sandboxName({ name, id }: DisposableSandbox): string {
   return name ?? id;
 }

@@ -138,7 +138,6 @@ function KeyButtons({ of: key }: { of: ApiKey }) {
   );
 }
 
-/** Whether a key can be used. */
 function KeyStatus({ of: { revoked_at, secrets } }: { of: ApiKey }) {
   if (revoked_at !== null) return <span class="status off">Ended</span>;
   // The clock of the sandbox decides: an expired key has no valid secret.

@@ -96,7 +96,6 @@ export function CreateTransferPage() {
   );
 }
 
-/** The balance that can be transferred, in the currency of the form. */
 function Available({ currency }: { currency: string }) {
   const code = currency.trim().toUpperCase();
   const { data } = useLive(call("balance", "retrieve"));

@@ -27,7 +27,6 @@ import { go, type Route } from "../data/route.ts";
 import { Fact, Id, MetadataFacts, Status } from "../parts/text.tsx";
 import { endpointName, label } from "../data/words.ts";
 
-/** Number of deliveries on a page. */
 const PAGE_SIZE = 20;
 /** The columns of the file of deliveries. */
 const COLUMNS = "id created_at event_type event_id payment_id status attempts.length " +

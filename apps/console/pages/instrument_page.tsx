@@ -18,7 +18,6 @@ import { Fact, Id, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { INSTRUMENT_PAYMENTS } from "./money_lists.tsx";
 
-/** Number of payments on the page. */
 const SHOWN = 20;
 
 function InstrumentView({ of: instrument }: { of: Instrument }) {

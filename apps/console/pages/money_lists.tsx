@@ -294,7 +294,6 @@ function sideColumn(heading: string, side: LedgerEntry["direction"]): Column<Led
   };
 }
 
-/** A link to the payment or the transfer of an entry. */
 function OwnerOf({ entry: { payment_id, transfer_id } }: { entry: LedgerEntry }) {
   if (payment_id !== null) return <Mention id={payment_id} />;
   return transfer_id === null ? null : <Mention id={transfer_id} />;

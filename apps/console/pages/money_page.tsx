@@ -91,7 +91,6 @@ export function MoneyPage(props: {
   );
 }
 
-/** The button, if the payment or transfer is one of a bank. */
 function BankDetailsButton({ of }: { of: Payment | Transfer }) {
   const { id } = of;
   if (railOf(of).bank === null) return null;

@@ -93,7 +93,6 @@ export const ENDPOINTS: List<WebhookEndpoint> = {
 /** The value of the filter by source that shows all requests. */
 const ANY_SOURCE = "any";
 
-/** Characters of an idempotency key in the table. */
 const KEY_CHARACTERS = 14;
 
 const REQUEST_COLUMNS: readonly Column<LoggedRequest>[] = [

@@ -47,7 +47,6 @@ const OUTCOMES_OF_TONES: Readonly<Partial<Record<ReturnType<typeof toneOf>, Outc
   off: "Not paid",
 };
 
-/** Returns the outcome of payments with these totals. */
 function outcomeOf({ status }: PaymentTotal): Outcome {
   return status === "chargeback" ? "Chargeback" : OUTCOMES_OF_TONES[toneOf(status)] ?? "Open";
 }

@@ -24,7 +24,6 @@ interface Command {
   target: string | HTMLElement;
 }
 
-/** Opens the dialog with Ctrl-K or Cmd-K. */
 export function CommandKey() {
   const [commands, setCommands] = useState<readonly Command[] | null>(null);
   useEffect(() => {

@@ -100,7 +100,6 @@ function Matrix({ deliveries, nameOf }: {
   );
 }
 
-/** The status of a delivery, and the result of its newest attempt. */
 function resultText({ id, status, attempts, blocked_by }: WebhookDelivery) {
   const last = attempts.at(-1);
   return (
@@ -240,7 +239,6 @@ function Result({ of }: { of: DeliveryAttempt }) {
   return <span class={isTaken(of) ? "response good" : "response bad"}>{resultOf(of)}</span>;
 }
 
-/** Names the later events that wait for a delivery, oldest first. */
 function WaitingList({ waiting }: { waiting: readonly WebhookDelivery[] }) {
   const count = waiting.length;
   return (
@@ -257,7 +255,6 @@ function WaitingList({ waiting }: { waiting: readonly WebhookDelivery[] }) {
   );
 }
 
-/** Names the delivery that another one waits for. */
 function Waiting({ blocked_by }: { blocked_by: string }) {
   const { data } = useLive(call("webhookDeliveries", "retrieve", blocked_by));
   const { event_type, attempts } = data ?? {};

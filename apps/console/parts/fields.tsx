@@ -27,7 +27,6 @@ interface ValueProps extends FieldProps {
   set: (value: string) => void;
 }
 
-/** Returns the failure of the form if it is about a field. */
 export function useFault(params: readonly string[]): Failure | null {
   const failure = useContext(FormFailure);
   return concerns(failure, params) ? failure : null;

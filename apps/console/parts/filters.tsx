@@ -109,7 +109,6 @@ export function Filters(props: {
   );
 }
 
-/** Returns the text of a filter in the name of a saved one. */
 function nameOf({ name, label, options, is_time }: Filter, values: Values): string[] {
   const value = values[name];
   if (value === undefined) return [];

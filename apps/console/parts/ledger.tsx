@@ -108,7 +108,6 @@ function transactionsOf(entries: readonly LedgerEntry[]): LedgerEntry[][] {
   return [...Map.groupBy(entries, ({ transaction_id }) => transaction_id).values()];
 }
 
-/** Returns the name of a transaction, which follows from its accounts. */
 function nameOf(entries: readonly LedgerEntry[]): string {
   const accountOf = (side: LedgerEntry["direction"]) =>
     entries.find(({ direction }) => direction === side)?.account;

@@ -9,7 +9,6 @@ import { may } from "../data/permissions.ts";
 import type { Build } from "../data/retry_key.ts";
 import { PAYEE_CHECK_WORDS, payeeCheckLabel } from "../data/words.ts";
 
-/** A transfer or a refund. */
 type Payout = Pick<Transfer | Refund, "status" | "payee_check">;
 
 /** Returns the result of the bank with which a payout waits for an approval; null: it does not wait. */

@@ -4,11 +4,9 @@ import { signal } from "@preact/signals";
 import { showFlash } from "../data/flash.ts";
 import { openShelf } from "../data/shelf.ts";
 
-/** Most saved filters, and characters of one. */
 const LIMITS = { values: 20, characters: 2_000 };
 
 const shelf = openShelf<string>(() => localStorage, "payments-console-filters", LIMITS);
-/** The names of the saved filters, by their links. */
 export const saved_filters = signal(shelf.read());
 
 function save(link: string, name: string): void {

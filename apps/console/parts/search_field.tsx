@@ -55,7 +55,6 @@ export function SearchField() {
   );
 }
 
-/** Opens the page of an id, or the matches of another text. */
 function openSearch(typed: string): void {
   const text = typed.trim();
   if (text === "") return;

@@ -9,7 +9,6 @@ const WRITTEN = /^([A-Z]{2,4})-([0-9A-HJKMNP-TV-Z]{26})$/i;
 /** The id of an order within letters and digits. */
 const ORDER = /(?=(PAY|TR|RE)([0-7][0-9A-HJKMNP-TV-Z]{25}))/g;
 
-/** Returns the text that stands for one of our ids in bank files. */
 export function bankIdentifier(id: string): string {
   return id.replace("_", "-");
 }
@@ -29,7 +28,6 @@ export function identifiersIn(text: string): string[] {
   return [...characters.matchAll(ORDER)].map(([, prefix, id]) => `${prefix}-${id}`.toLowerCase());
 }
 
-/** Reports whether a text in a bank file is the id of one of our files. */
 export function isFileIdentifier(text: string): boolean {
   return idOfBankIdentifier(text)?.startsWith("bf_") ?? false;
 }

@@ -26,7 +26,6 @@ const DAY_MS = 24 * 3_600_000;
 /** Within these days a statement has what the bank booked in time, also after Easter. */
 const REPORT_DAYS = 5;
 
-/** Replies to an operation at once. */
 export async function replyTo(
   account: ProviderAccount,
   operation: Operation,

@@ -74,7 +74,6 @@ export interface BankSettings {
   prenotification_days: number;
 }
 
-/** Settings as they are stored. */
 type Texts = Readonly<Record<string, string>>;
 
 /** Reads the settings of an account. Throws `invalid_parameter` with the name of the setting. */

@@ -23,7 +23,6 @@ const TEXT_LENGTH_MAX = 10_000;
  * memory and no less time.
  */
 const PIECE_BYTES = 4 * 1024;
-/** Bytes that contain the XML declaration. */
 const HEAD_BYTES = 1024;
 
 /** Beginnings of files that tell the encoding before the declaration does. */
@@ -253,7 +252,6 @@ function namespaceOf(attributes: Record<string, string>): string | null {
   return namespace ?? null;
 }
 
-/** Chooses the decoder by the first bytes of a file. */
 function decoderOf(head: Uint8Array, parser: PartParser): TextDecoder {
   if (PACKED.some((bytes) => bytes.every((byte, at) => head[at] === byte))) {
     throw parser.refusal("the file is packed: unpack it first");

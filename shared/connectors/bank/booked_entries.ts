@@ -80,7 +80,6 @@ type FoundReferences = ReadonlyMap<string, readonly FoundReference[]>;
 /** The part of an event that the movement decides: which subject it is for, and its result. */
 type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Partial<ProviderEvent>;
 
-/** Sub-families of ISO 20022 for what the bank charges. */
 const CHARGES: ReadonlySet<string> = new Set(["CHRG", "COMM", "FEES", "COME", "COMI", "COMT"]);
 /** Sub-families without a meaning, so that the bank's own code decides. */
 const UNSPECIFIC: ReadonlySet<string | null> = new Set([null, "OTHR", "NTAV"]);

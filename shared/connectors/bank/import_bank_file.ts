@@ -325,7 +325,6 @@ class Importer {
     }));
   }
 
-  /** Seals the details of new payers. */
   async #payers(named: BookedEntry["payers"]): Promise<NewRows["payers"]> {
     if (named.length === 0) return [];
     const references = [...new Set(named.map(({ reference }) => reference))];

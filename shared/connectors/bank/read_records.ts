@@ -52,7 +52,6 @@ interface OtherStatementRecord {
   currency: string | null;
 }
 
-/** The end of a statement, after its entries. */
 interface StatementEndRecord {
   record: "statement_end";
   line: number;
@@ -84,7 +83,6 @@ export interface BankCode {
   proprietary: string | null;
 }
 
-/** One line of a statement. */
 export interface EntryRecord {
   record: "entry";
   line: number;
@@ -172,7 +170,6 @@ export interface Reason {
   information: string | null;
 }
 
-/** The effect of a status on a payment. */
 export type StatusResult =
   | "accepted"
   | "rejected"

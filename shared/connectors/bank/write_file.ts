@@ -23,7 +23,6 @@ export type FileKind =
   | "collections"
   | "recall";
 
-/** The identity of a file and the account that it is from. */
 export interface FileInput {
   /** Our id of the file. The ids of the message and of its batches are derived from it. */
   id: string;
@@ -190,7 +189,6 @@ export function remittanceElement(remittance: Remittance | null): Xml | null {
   return element("RmtInf", [element("Strd", [reference])]);
 }
 
-/** Returns a name in the characters of SEPA. */
 export function nameElement(name: string): Xml {
   return textElement("Nm", toSepaText(name));
 }

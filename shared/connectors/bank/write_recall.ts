@@ -41,7 +41,6 @@ export interface RecalledOrder {
   reason: RecallReason;
 }
 
-/** Writes the recall of at least one order of a file. */
 export function writeRecall(
   file: FileInput,
   original: RecalledFile,

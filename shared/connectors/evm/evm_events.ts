@@ -86,7 +86,6 @@ export function unreadEvent(
   };
 }
 
-/** The event that a payment has its address. */
 export function openedEvent(
   account: ProviderAccount,
   deposit: Pick<WatchedDeposit, "payment_id" | "address" | "currency">,

@@ -16,7 +16,6 @@ interface MainNetwork {
   chain_id: number;
   /** EIP-55. */
   contracts: Readonly<Record<Stablecoin, string>>;
-  /** The coin in which the network takes fees. */
   coin: "ETH" | "POL";
   /** Default of `max_fee`: the most that one payout may cost, in the coin. */
   max_fee: string;

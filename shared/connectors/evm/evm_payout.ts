@@ -135,7 +135,6 @@ class Sender {
     return { waiting, needs_operator: note !== "" };
   }
 
-  /** Assigns a nonce to a new payout, if the chain would accept the transaction. */
   async #begin(): Promise<number | ProviderReply> {
     const { contract, settings } = this.#route;
     // A nonce without a transaction would block every later one.
@@ -196,7 +195,6 @@ class Sender {
     return { waiting: `another transaction has the nonce ${nonce}` };
   }
 
-  /** Reports whether a final block has a transaction with the nonce. */
   async #isUsedForever({ sent_seconds }: ChainPayout, nonce: number): Promise<boolean> {
     const final = await this.#chain.final();
     try {

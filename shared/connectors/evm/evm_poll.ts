@@ -149,7 +149,6 @@ async function readBatch(
   return { ...await endPass(chain, cursor, next), provider_events };
 }
 
-/** Returns the transfers that are final, or that are not reported yet. */
 function freshTransfers(pass: Pass, { deposits, transfers }: Batch): ChainTransfer[] {
   const by_address = byAddress(deposits);
   return transfers.filter((transfer) =>

@@ -138,7 +138,6 @@ async function callBatch<T>(
   });
 }
 
-/** Returns a number as requests write it. */
 export function hex(value: number): string {
   return `0x${value.toString(16)}`;
 }

@@ -20,7 +20,6 @@ const SPAN_FIRST = 2_000;
 const PAYOUTS = 200;
 
 const Cursor = z.object({
-  /** The first block of the day. */
   first: z.number().int(),
   /** The last one; null: it is not found yet. */
   last: z.number().int().nullable(),

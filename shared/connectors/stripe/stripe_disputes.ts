@@ -51,7 +51,6 @@ export function disputeReply(
   return event ? { provider_events: [event] } : ABSENT;
 }
 
-/** Reads the dispute of an operation. Never throws. */
 export async function syncDispute(
   account: ProviderAccount,
   source: ProviderEventSource,

@@ -100,7 +100,6 @@ type ErrorReading =
   | Extract<ProviderReply, { refused: unknown }>
   /** The operation changes nothing in the present state of the payment. */
   | { sync: true }
-  /** The payment as the error shows it, and the error. */
   | { intent: unknown; error: StripeError };
 
 /**

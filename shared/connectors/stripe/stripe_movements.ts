@@ -214,7 +214,6 @@ function ofUnread(source: ProviderEventSource, moved: BalanceTransaction): Provi
   return idOf(moved.source) === null ? ofAccount(source, moved) : [];
 }
 
-/** Returns the events of a movement of the account: its amount, and its fee. */
 function ofAccount(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
   const { id, type, amount, currency, created } = moved;
   const event = draftEvent(source, {

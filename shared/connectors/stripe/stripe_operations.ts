@@ -223,7 +223,6 @@ function intentReply(
   return replyOf(intentEvents(accountSource(account), read.data, error));
 }
 
-/** Reports whether the status of a payment shows no trace of an operation. */
 function isUntouched({ op, subject }: Operation, status: string): boolean {
   if (op === "authorize") return false;
   if (op === "abandon") {

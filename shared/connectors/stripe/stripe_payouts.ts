@@ -11,7 +11,6 @@ import type { ProviderEvent } from "../../domain/providers/connector.ts";
 import { draftEvent, present, type ProviderEventSource } from "./stripe_provider_events.ts";
 import type { Payout } from "./stripe_objects.ts";
 
-/** Returns the provider events of a payout: its creation, and its return. */
 export function payoutEvents(source: ProviderEventSource, payout: Payout): ProviderEvent[] {
   const { amount, created, currency, status } = payout;
   const event = (reference_state: string, taken: number, seconds: number) =>

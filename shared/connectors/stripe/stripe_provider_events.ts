@@ -248,7 +248,6 @@ export function detachEvents(
   return cardEvent(source, card, "detached", "detach");
 }
 
-/** Returns the provider event that the network has renewed a card, with its new state. */
 export function renewalEvents(source: ProviderEventSource, method: KeptCard): ProviderEvent[] {
   const shown = shownCard(method.card);
   if (shown === undefined) return [];
@@ -463,7 +462,6 @@ export function draftEvent(source: ProviderEventSource, draft: Draft): ProviderE
   };
 }
 
-/** Returns a list with the provider event, or an empty one. */
 export function present(event: ProviderEvent | null): ProviderEvent[] {
   return event === null ? [] : [event];
 }

@@ -135,7 +135,6 @@ export function pathOf(reference: string): [path: string, expand: Expand] {
   return [path, is_setup ? EXPAND_CARD : EXPAND_CHARGE];
 }
 
-/** Returns the list of the objects at Stripe that a payment of an amount makes. */
 export function listFor(amount_minor: number): [path: string, expand: Expand] {
   return amount_minor === 0 ? [SETUPS, EXPAND_CARD] : [PAYMENTS, EXPAND_CHARGE];
 }

@@ -117,7 +117,6 @@ export class ChangeBuilder<T extends Subject> {
     return this.#at;
   }
 
-  /** Reports whether the change has no rows. */
   get is_empty(): boolean {
     return this.#events.length === 0 && this.#ledger.length === 0 &&
       this.#operations.length === 0 && this.#instruments.length === 0;
@@ -245,12 +244,10 @@ export class ChangeBuilder<T extends Subject> {
     };
   }
 
-  /** Sets the references of the card that the payment saves at its provider. */
   keepReferences(provider: InstrumentProvider): void {
     this.#provider = provider;
   }
 
-  /** Gives the instrument that the payment saves its status, or the result of the payment. */
   #settleInstrument(payment: Payment): void {
     const { instrument_id: id } = payment;
     if (id === null) return;

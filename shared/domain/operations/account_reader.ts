@@ -15,7 +15,6 @@ const READING_MS = 15_000;
 const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
 
-/** Reads events from the cursor of the last poll on, and stores them. */
 export async function pollAccount(
   { account, connector }: ReadyAccount,
   cursor: unknown,

@@ -29,7 +29,6 @@ const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
 /** An event about a resource without parts. */
 export const NO_PARTS: Parts = { refund: null, dispute: null, deposit: null };
 
-/** The effect of an event, with what its record needs. */
 export interface Applied {
   effect: Effect;
   /** The signed change of the balance at the provider that the ledger has booked. */

@@ -92,7 +92,6 @@ export function accountRecord(
   };
 }
 
-/** Makes an event with the outcome of its effect. */
 export function handled(
   event: ProviderEvent,
   change: ResourceChange | null,

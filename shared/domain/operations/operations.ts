@@ -138,7 +138,6 @@ export class Operations {
     return request.context.livemode ? afterDuplicate(request, run) : run(request);
   }
 
-  /** Decides which way an operation goes. */
   #decide(request: ServiceRequest, begun: Begun, decided: Decided): Change | Promise<Change> {
     decided.operation = begun.operation;
     if (begun.is_internal) return cancelled(begun);
@@ -177,7 +176,6 @@ export class Operations {
   }
 }
 
-/** Makes the change of an operation whose provider has replied. */
 export function changeAtOnce(
   { change, operation }: Begun,
   { reply, fault }: ReplyAtOnce,
@@ -191,7 +189,6 @@ export function changeAtOnce(
   return fault ? { ...decided, fault_id: fault.id } : decided;
 }
 
-/** Makes the change of a cancel that needs no provider. */
 export function cancelled({ change, operation }: Begun): Change {
   return decideAtOnce(change, operation, { provider_events: [eventOf(operation, "cancelled")] });
 }
@@ -227,7 +224,6 @@ function reserved({ change, operation }: Begun, bank_order: Partial<Sealed> | nu
   return change.finish(UNDER_WAY);
 }
 
-/** Adds the event of a new payment or transfer. */
 function addCreated(change: ResourceChange, place?: Partial<Payment>): void {
   if (change.subject.sequence > 0) return;
   if (isPayment(change)) change.addEvent("payment.created", place);

@@ -63,7 +63,6 @@ export class ProviderAccounts {
     };
   }
 
-  /** Returns whether checkouts can offer a method of an account at a price. */
   async takes(
     { connector, settings }: StoredAccount,
     method: CheckoutMethod,

@@ -22,7 +22,6 @@ import { decideStoredEvent, pointlessRecord, unsentRecord } from "./decide_resul
 import { accountRecord } from "./event_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 
-/** Most pieces of work at once. */
 const WORK_LIMIT = 32;
 /** Most of them that ask a provider, so that slow ones leave slots for events. */
 const ASKING_LIMIT = 24;

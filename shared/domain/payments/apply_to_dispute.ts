@@ -107,7 +107,6 @@ function canBeDisputed(payment: Payment): boolean {
   return isRefundable(payment) || payment.status === "chargeback" || payment.status === "refunded";
 }
 
-/** Applies evidence that the provider has taken. */
 export function applyEvidence(
   change: PaymentChange,
   dispute: Dispute | null,

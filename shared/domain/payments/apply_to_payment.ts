@@ -38,7 +38,6 @@ import { applyReceivedMoney } from "./received_money.ts";
 /** The operations whose results are money that the payer sends, for payments of that kind. */
 const DEPOSIT_OPS: ReadonlySet<ProviderEventOp> = new Set(["authorize", "abandon"]);
 
-/** Reports whether an event is about money that the payer sends. */
 export function isReceivedMoney({ subject }: PaymentChange, event: ProviderEvent): boolean {
   return isDeposit(subject) && DEPOSIT_OPS.has(event.op);
 }

@@ -117,7 +117,6 @@ export function collectionOf({ method }: Pick<Payment, "method">) {
   return isCollected(method) ? method : { mandate: null, due_on: null };
 }
 
-/** Reports whether the rail of a method collects payments under mandates. */
 export function isCollected(
   method: PaymentMethod | null,
 ): method is Extract<PaymentMethod, { mandate: unknown }> {

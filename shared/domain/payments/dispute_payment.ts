@@ -54,7 +54,6 @@ export function closeDispute(
   if (status === "won") winDispute(change, dispute.amount_minor);
 }
 
-/** Records new evidence or a new status of a dispute. */
 export function updateDispute(change: PaymentChange, dispute: Dispute): void {
   change.addDisputeEvent("dispute.updated", dispute);
 }
@@ -138,7 +137,6 @@ export function sampleDispute(
   return { ...dispute, status, evidence, closed_at };
 }
 
-/** Makes the 409 for a dispute whose status does not allow the request. */
 export function invalidDisputeState(message: string, dispute: Dispute): ApiError {
   const allowed: DisputeStatus[] = isOpen(dispute) ? ["won", "lost"] : [];
   return new ApiError("invalid_state", message, { current_status: dispute.status, allowed });

@@ -19,12 +19,10 @@ export const CANCELLABLE_STATUSES = Object.entries(STATUSES)
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 export const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
 
-/** Reports whether the provider has declined the payment, or the payment has failed. */
 export function isUnsuccessful({ status }: Pick<Payment | Transfer, "status">): boolean {
   return status === "declined" || status === "failed";
 }
 
-/** Reports whether a status can follow the status of the payment. */
 export function canBecome(payment: Standing, status: PaymentStatus): boolean {
   return STATUSES[payment.status].moves[status] !== undefined;
 }
@@ -67,7 +65,6 @@ export function isDeposit<T extends Pick<Standing, "amount_received">>(
   return (payment.amount_received ?? null) !== null;
 }
 
-/** Reports whether a payment that the payer sends waits for money. */
 export function isOpenDeposit({ status }: Pick<Standing, "status">): boolean {
   const { waits_for } = STATUSES[status];
   return waits_for === "money" || waits_for === "result";
@@ -84,7 +81,6 @@ export function nextStatuses(payment: Standing): PaymentStatus[] {
   return isCancellable(payment) && !next.includes("cancelled") ? [...next, "cancelled"] : next;
 }
 
-/** Reports whether the payment can be cancelled. */
 export function isCancellable(payment: Standing): boolean {
   return CANCELLABLE_STATUSES.includes(payment.status);
 }
@@ -94,12 +90,10 @@ export function isProcessing({ status }: Standing): boolean {
   return STATUSES[status].waits_for === "result";
 }
 
-/** Reports whether the merchant can capture the payment. */
 export function isCapturable({ status }: Pick<Payment, "status">): boolean {
   return STATUSES[status].waits_for === "capture";
 }
 
-/** Reports whether the payment can be refunded. */
 export function isRefundable(payment: Standing): boolean {
   return hasMoney(payment) &&
     (payment.status === "completed" || payment.status === "partially_refunded");

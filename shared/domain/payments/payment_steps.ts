@@ -209,7 +209,6 @@ export function winDispute(change: PaymentChange, amount_minor: number): void {
   change.addEvent(`payment.${status}`, { status, amount_disputed });
 }
 
-/** Makes the 402 of a declined payment, which contains the payment. */
 export function declineResponse(
   payment: Payment,
   code: DeclineCode,

@@ -29,7 +29,6 @@ import { refundable } from "../payment_statuses.ts";
 import { railNames, railOf, RAILS } from "../rails.ts";
 import { type Failure, shownFailure } from "./payment_steps.ts";
 
-/** The input of a new refund, besides its amount. */
 type RefundInput =
   & Pick<CreateRefundBody, "reason" | "metadata" | "speed">
   & Partial<Pick<Refund, "destination">>;
@@ -69,7 +68,6 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
   return { ...begun, is_bank_order: context.livemode && railOf(payment).bank !== null };
 }
 
-/** Notes the result about the payee of a pending refund. */
 export function noteRefundCheck(
   change: PaymentChange,
   refund: Refund,
@@ -98,7 +96,6 @@ export function completeRefund(change: PaymentChange, refund: Refund): void {
   if (status) change.addEvent(`payment.${status}`, { status });
 }
 
-/** Makes a pending refund fail: its amount can be refunded again. */
 export function failRefund(change: PaymentChange, refund: Refund, failure: Failure): void {
   const { subject: payment } = change;
   change.addRefundEvent("refund.failed", {
@@ -136,7 +133,6 @@ const REFUND_FAILURES: Partial<Record<FailureCode, string>> = {
   provider_refused: "The provider refused the refund",
 };
 
-/** Makes a sample refund of the whole payment, for triggered events. */
 export function sampleRefund(
   payment: Payment,
   { status, payee_check = null }: Pick<Refund, "status"> & Partial<Pick<Refund, "payee_check">>,

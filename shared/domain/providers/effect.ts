@@ -108,7 +108,6 @@ export function applyAmount(
   });
 }
 
-/** Returns an exception if the amount of the event is not the expected one. */
 export function differs(expected_minor: number, event: ProviderEvent): Effect | null {
   if (chargeIn(expected_minor, event) !== null) return null;
   return exception(

@@ -20,7 +20,6 @@ import type { TestBehaviour } from "./test_values.ts";
 
 /** An operation of a provider: its row, with the resources that it is about. */
 export interface Operation extends OperationRow {
-  /** The payment or transfer as of the reservation. */
   subject: Payment | Transfer;
   /** The refund of `op: "refund"`. */
   refund: Refund | null;
@@ -29,7 +28,6 @@ export interface Operation extends OperationRow {
   details?: BankDetails | null;
 }
 
-/** The test values of a new payment or transfer. */
 export interface TestValues {
   behaviour: TestBehaviour | null;
   outcome: Outcome | null;

@@ -34,7 +34,6 @@ export async function openDetails(
   return JSON.parse(await vault.open(text, sealContextOf(id)));
 }
 
-/** Makes the error of a service without keys, which can neither keep nor open bank details. */
 export function noBankKeys(): ApiError {
   return new ApiError(
     "provider_not_configured",

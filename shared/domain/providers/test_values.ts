@@ -11,7 +11,6 @@ import type { DisputeReason } from "../../schema/dispute.ts";
 import type { FailureCode, InstrumentUsage, ShownCard } from "../../schema/payment.ts";
 import type { OUTCOMES } from "../../core/vocabulary.ts";
 
-/** The result of a payment, by the behaviour of its test value. */
 export const TEST_RESULTS = {
   approve: { result: "completed" },
   authenticate: { result: "requires_action" },
@@ -57,7 +56,6 @@ export const OF_COLLECTIONS: ReadonlySet<TestBehaviour | null> = new Set([
   "return_later",
 ]);
 
-/** The result of a payment, by the outcome that forces it. */
 export const OUTCOME_RESULTS = {
   success: { result: "completed" },
   declined: { result: "declined", code: "payment_declined" },

@@ -5,7 +5,6 @@ import type { TransferChange } from "../changes/change_builder.ts";
 import { type Failure, shownFailure } from "../payments/payment_steps.ts";
 import { railOf, withTransaction } from "../rails.ts";
 
-/** Notes the result about the payee. */
 export function noteCheck(change: TransferChange, payee_check: PayeeCheck): void {
   change.addEvent("transfer.updated", { payee_check });
 }

@@ -41,7 +41,6 @@ type SecretEnds = Pick<SecretSource, "expires_at" | "ends_at">;
 
 type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
 
-/** Makes the first secret of an endpoint. */
 export function firstSecret(origin: SecretOrigin): SecretSource {
   return newSecret(1, origin);
 }
@@ -85,12 +84,10 @@ function newSecret(version: number, { random, run_number }: SecretOrigin): Secre
   return { version, salt: newSalt({ random, run_number }), expires_at: null };
 }
 
-/** Makes the salt of a secret. */
 export function newSalt({ random, run_number }: SecretOrigin): string {
   return randomHex(run_number !== null ? SEEDED_SALT_BYTES : SALT_BYTES, random);
 }
 
-/** Returns the master secret of a salt. */
 export function masterSecretOf(salt: string, master_secret: string): string {
   return salt.length === 2 * SEEDED_SALT_BYTES ? NO_MASTER_SECRET : master_secret;
 }
@@ -154,7 +151,6 @@ export class EndpointSecrets {
   }
 }
 
-/** Makes the reference that replaces a secret in a stored response. */
 export function secretReference({ version, salt }: SecretSource): string {
   return `whsec_reference:${version}:${salt}`;
 }

@@ -29,7 +29,6 @@ export class Inboxes {
   readonly #clock: Clock;
   readonly #secrets: EndpointSecrets;
   readonly #hold: HoldPlace;
-  /** Readers that wait for deliveries. */
   readonly readers: WaitingReaders<WaitingReader>;
 
   constructor(options: {
@@ -112,7 +111,6 @@ function isEmpty({ data, position, newest }: InboxPage): boolean {
   return data.length === 0 && position >= newest;
 }
 
-/** Returns the page, or throws the error for a read that has none. */
 function foundPage(found: Awaited<ReturnType<InboxStore["read"]>>): InboxPage {
   switch (found) {
     case "no_inbox":

@@ -45,7 +45,6 @@ interface OwnedSecrets {
  */
 export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 
-/** Creates the trigger over a store. */
 export function createTrigger(options: {
   store: Store;
   webhook_store: WebhookStore;

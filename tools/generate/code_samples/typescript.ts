@@ -112,7 +112,6 @@ export function typescriptSample(call: SampleCall): string {
   ].join("\n");
 }
 
-/** The values of a query, with numbers as numbers. */
 function queryValues(query: string): Record<string, unknown> {
   return Object.fromEntries(
     [...new URLSearchParams(query)].map(([name, value]) => [

@@ -41,7 +41,6 @@ function describe(name: string, member: Schema): void {
   if (text !== undefined && (text !== form || !is_time)) member.description = text;
 }
 
-/** Returns the text of a member: its own, or that of all members of this name. */
 export function fieldText(name: string, own: string | undefined): string | undefined {
   if (own === undefined) return TEXTS[name];
   return own === Instant.description && TIMES[name] ? `${TIMES[name]}. ${own}` : own;

@@ -27,7 +27,6 @@ const TITLES: Record<number, string> = {
   503: "ServiceUnavailable",
 };
 
-/** Codes that every operation with a key can return. */
 const COMMON: readonly ErrorCode[] = [
   "invalid_parameter",
   "unauthorized",
@@ -49,7 +48,6 @@ const WITH_BODY: readonly ErrorCode[] = [
   "idempotency_in_progress",
 ];
 
-/** The responses that operations refer to, by name. */
 const responses = new Map<string, Json>();
 
 export function errorResponses(operation: Route): Record<string, Json> {

@@ -15,7 +15,6 @@ interface Example {
   value: Json;
 }
 
-/** Examples of an operation, by names that are unique for the operation. */
 export interface OperationExamples {
   /** Bodies of requests; undefined if no example has one. */
   requests: Record<string, Example> | undefined;
@@ -30,7 +29,6 @@ export interface Examples {
   components: Record<string, { value: Json }>;
 }
 
-/** Reads the examples of docs/openapi.json. */
 export async function readExamples(): Promise<Examples> {
   return examplesIn(JSON.parse(await Deno.readTextFile(FILE)));
 }

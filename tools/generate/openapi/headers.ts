@@ -71,7 +71,6 @@ export const WITH_KEY = [
   "Sandbox-Fault",
 ];
 
-/** All headers, by name without dashes. */
 export function componentHeaders(): Record<string, Json> {
   return Object.fromEntries(
     Object.entries(HEADERS).map(([name, header]) => [

@@ -9,7 +9,6 @@ import { unpackDocument } from "../../../shared/http/openapi_route.ts";
 import { buildDocument } from "./document.ts";
 import { jsonText } from "./json_text.ts";
 
-/** Returns the text of docs/openapi.json. */
 export async function renderDocument(): Promise<string> {
   return `${jsonText(await buildDocument())}\n`;
 }

@@ -19,7 +19,6 @@ import { EVERY_RESPONSE, headerRefs, WITH_KEY } from "./headers.ts";
 import { type Address, ADDRESSES } from "./operations.ts";
 import { type Json, queryProperties, schemaRef } from "./schemas.ts";
 
-/** Parameters that many operations share. */
 export const COMPONENT_PARAMETERS: Record<string, Json> = {
   IdempotencyKeyHeader: {
     name: "Idempotency-Key",

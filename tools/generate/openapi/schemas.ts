@@ -19,7 +19,6 @@ const MAX_INT32 = 2_147_483_647;
 /** Formats whose pattern says nothing more to a reader. */
 const KNOWN_FORMATS: readonly unknown[] = ["date-time", "idn-email"];
 
-/** Names of the schemas of requests. */
 const SENT = /(?<!^Error)(Body|Input|Query)$/;
 
 const registry = z.registry<{ id: string }>();

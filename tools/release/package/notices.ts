@@ -49,7 +49,6 @@ export async function bundledPackages(
   return [...found].sort(([a], [b]) => a < b ? -1 : 1).map(([, one]) => one);
 }
 
-/** Returns the license texts of packages, and of other works by their names. */
 export async function renderNotices(
   packages: readonly InstalledPackage[],
   others: readonly (readonly [name: string, license: string])[],

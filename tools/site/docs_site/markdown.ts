@@ -141,7 +141,6 @@ function sectionsOf(tokens: readonly Token[]): PageSection[] {
   }));
 }
 
-/** The text of a token without its markup. */
 function plainText(token: Token): string {
   switch (token.type) {
     case "html":

@@ -129,7 +129,6 @@ function renderNavigation(sections: readonly NavigationSection[], address: strin
   }).join("\n");
 }
 
-/** Links to the pages before and after this one. */
 function renderNeighbours(sections: readonly NavigationSection[], address: string): string {
   const links = sections.flatMap((section) => section.links);
   const at = links.findIndex((link) => link.address === address);

@@ -109,7 +109,6 @@ function sourcePage(path: string, text: string): RenderedPage {
   };
 }
 
-/** A page that lists the Markdown files of a folder. */
 async function listFolder(
   path: string,
   address: string,

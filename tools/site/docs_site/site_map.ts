@@ -100,7 +100,6 @@ export function kindOf(path: string, is_folder: boolean): Kind {
   return path.startsWith("docs/") ? "file" : "source";
 }
 
-/** Returns the address of a path of the project, relative to the folder of the documentation. */
 export function addressOf(path: string, kind: Kind): string {
   if (path === HOME) return "index.html";
   const place = path.startsWith("docs/") ? path.slice("docs/".length) : `project/${path}`;
