@@ -22,8 +22,8 @@ import {
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
 import {
   CommandError,
-  parseArguments,
   print,
+  readOptions,
   readVariable,
   SQLSTATE,
   sqlstateOf,
@@ -55,13 +55,6 @@ const PAGE_ROWS = 1_000;
 const FILE_LINES = 50_000;
 const FILE_BYTES = 32 * 1024 ** 2;
 const KINDS = ["events", "deliveries"] as const;
-const OPTIONS = {
-  to: { type: "string" },
-  account: { type: "string" },
-  until: { type: "string" },
-  check: { type: "boolean" },
-  end: { type: "boolean" },
-} as const;
 
 /** A live environment, as `pay.list_archives` returns it. */
 interface ArchivedEnvironment {
@@ -84,14 +77,14 @@ interface Options {
 
 /** Exit codes: 0 success, 1 failure or a fault of the archive, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const options = readOptions([...args]);
+  const options = readAction(args);
   const store = options.action === "end" ? null : openArchiveStore(options.to, readVariable);
   await withOperatorDatabase((sql) => run(sql, store, options));
   return 0;
 }
 
-function readOptions(args: string[]): Options {
-  const { values } = parseArguments({ args, options: OPTIONS }, (fault) => `archive: ${fault}`);
+function readAction(args: readonly string[]): Options {
+  const { values } = readOptions("archive", args, ["to", "account", "until", "check", "end"]);
   const action = values.check ? "check" : values.end ? "end" : "write";
   if (values.check && values.end) throw new UsageError("--check and --end exclude each other");
   if (action !== "end" && !values.to) throw new UsageError("--to is missing: a folder, or s3://…");

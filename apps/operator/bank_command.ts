@@ -2,7 +2,7 @@
 
 import { RECALL_REASONS, type RecallReason } from "../../shared/connectors/bank/write_recall.ts";
 import { isId } from "../../shared/core/ids.ts";
-import { parseArguments, readAction, UsageError } from "./command_line.ts";
+import { readArguments, UsageError } from "./command_line.ts";
 
 export const USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
 
@@ -40,53 +40,38 @@ export type BankCommand =
 
 /** Longest reason of a reject: a line or two for the merchant. */
 const REASON_MAX = 200;
-const ACTIONS = ["import", "export", "list", "approve", "reject", "recall"] as const;
-const OPTIONS = {
-  account: { type: "string" },
-  json: { type: "boolean", default: false },
-  out: { type: "string" },
-  file: { type: "string" },
-  reason: { type: "string" },
+const TAKES = {
+  import: ["…", "account", "json"],
+  export: ["account", "json", "out", "file"],
+  list: ["account", "json"],
+  approve: ["…", "account", "json"],
+  reject: ["…", "account", "json", "reason"],
+  recall: ["…", "account", "json", "out", "reason"],
 } as const;
 
 /** Parses the arguments. Throws `UsageError`. */
 export function readBankCommand(args: readonly string[]): BankCommand {
-  const [name, ...rest] = args;
-  const action = readAction(name, ACTIONS, USAGE);
-  const { values: { account = "", json, out, file, reason }, positionals } = parseArguments(
-    { args: rest, allowPositionals: true, options: OPTIONS },
-    (fault) => `bank ${action}: ${fault}`,
-  );
+  const { action, values, names } = readArguments("bank", args, TAKES, USAGE);
+  const { account = "", json = false, out, file, reason } = values;
   if (!isId("pac_", account)) {
     throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${USAGE}`);
   }
   const common = { account_id: account, is_json: json };
-  const has_folder = action === "export" || action === "recall";
-  if (has_folder !== (out !== undefined)) {
-    throw new UsageError(
-      has_folder ? `bank ${action} needs --out DIR` : `bank ${action} takes no --out`,
-    );
-  }
-  if (file !== undefined && action !== "export") throw new UsageError("--file is for export");
-  if (reason !== undefined && action !== "recall" && action !== "reject") {
-    throw new UsageError("--reason is for recall and reject");
+  if (out === undefined && (action === "export" || action === "recall")) {
+    throw new UsageError(`bank ${action} needs --out DIR`);
   }
   switch (action) {
     case "import":
-      if (positionals.length === 0) throw new UsageError("bank import needs a FILE");
-      return { ...common, action, files: positionals };
+      if (names.length === 0) throw new UsageError("bank import needs a FILE");
+      return { ...common, action, files: names };
     case "export":
+      return { ...common, action, folder: out!, name: file ?? null };
     case "list":
-      if (positionals.length > 0) {
-        throw new UsageError(`bank ${action} takes no "${positionals[0]}"`);
-      }
-      return action === "list"
-        ? { ...common, action }
-        : { ...common, action, folder: out!, name: file ?? null };
+      return { ...common, action };
     case "approve":
     case "reject":
     case "recall": {
-      const [id = "", ...more] = positionals;
+      const [id = "", ...more] = names;
       const is_order = (["pay_", "tr_", "re_"] as const).some((prefix) => isId(prefix, id));
       if (!is_order || more.length > 0) {
         throw new UsageError(`bank ${action} needs the ID of a payment, transfer or refund`);

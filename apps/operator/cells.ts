@@ -15,7 +15,7 @@ import {
 } from "./cells_database.ts";
 import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
-import { CommandError, parseArguments, print, printMessage, UsageError } from "./command_line.ts";
+import { CommandError, print, printMessage, readArguments, UsageError } from "./command_line.ts";
 
 /**
  * Longer than a request lives that was at the fence: the source must not delete its key before.
@@ -55,28 +55,18 @@ const PATIENCE_MS = 600_000;
 const RETRY_MS = 1_000;
 /** Between two lines about it. */
 const TELL_MS = 10_000;
-const ACTIONS = ["list", "move", "status", "abort"] as const;
-const OPTIONS = {
-  account: { type: "string" },
-  map: { type: "string" },
-  cell: { type: "string" },
-  socket: { type: "string", multiple: true },
-  keep: { type: "string" },
-  run: { type: "boolean", default: false },
+const TAKES = {
+  list: ["map", "socket"],
+  move: ["account", "map", "cell", "socket", "keep", "run"],
+  status: [],
+  abort: ["account", "map", "socket", "keep"],
 } as const;
-
-/** The arguments, checked as far as they can be without a database. */
-interface Options {
-  action: typeof ACTIONS[number];
-  values: Record<string, string | undefined>;
-  sockets: string[];
-  is_run: boolean;
-}
 
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const { action, values, sockets, is_run } = readOptions([...args]);
-  const need = (name: string) => {
+  const { action, values } = readArguments("cells", args, TAKES, USAGE);
+  const { socket: sockets = [], run: is_run = false } = values;
+  const need = (name: "account" | "map" | "cell") => {
     const value = values[name];
     if (!value) throw new UsageError(`--${name} is missing`);
     return value;
@@ -114,17 +104,6 @@ export async function main(args: readonly string[]): Promise<number> {
     });
   }
   return 0;
-}
-
-function readOptions(args: string[]): Options {
-  const [action, ...rest] = args;
-  const known = ACTIONS.find((each) => each === action);
-  if (!known) throw new UsageError(`cells: unknown action "${action}", try ${ACTIONS.join(", ")}`);
-  const { values: { run, socket = [], ...values } } = parseArguments(
-    { args: rest, options: OPTIONS },
-    (fault) => `cells: ${fault}`,
-  );
-  return { action: known, is_run: run, sockets: socket, values };
 }
 
 function readSeconds(keep: string = String(KEEP_S)): number {

@@ -1,6 +1,6 @@
 /** The output and the errors of the operator's commands. */
 
-import { parseArgs, type ParseArgsConfig } from "node:util";
+import { parseArgs } from "node:util";
 import postgres from "postgres";
 import { type IdPrefix, isId } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
@@ -36,36 +36,64 @@ export interface Surroundings {
   printMessage: (line: string) => void;
 }
 
+/** Options without a value, and those that can be given several times. Others are texts. */
+const FLAGS = ["again", "all", "check", "end", "failed", "json", "run", "unsynced", "yes"] as const;
+const LISTS = ["notification-secret", "set", "socket", "unset"] as const;
+type ValueOf<Name> = Name extends typeof FLAGS[number] ? boolean
+  : Name extends typeof LISTS[number] ? string[]
+  : string;
+
+/** The values of options, by name. */
+export type Values<Name extends string> = { [Each in Name]?: ValueOf<Each> };
+
+/** Stands for arguments that are no options, such as ids. */
+const NAMES = "…";
+/** The options of each action of a command. */
+type Takes = Readonly<Record<string, readonly string[]>>;
+export type OptionOf<T extends Takes> = Exclude<T[keyof T][number], typeof NAMES>;
+
 /**
- * Parses the arguments of a command by the parser of Node.
- * @param tell makes the message of what the parser says
+ * Parses the arguments of a command that begin with an action.
+ * @throws {UsageError} if the action or an option is unknown, or an option has no value
+ */
+export function readArguments<const T extends Takes>(
+  command: string,
+  [name, ...args]: readonly string[],
+  takes: T,
+  usage: string,
+): { action: keyof T & string; values: Values<OptionOf<T>>; names: string[] } {
+  if (name === undefined || !Object.hasOwn(takes, name)) {
+    throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
+  }
+  return { action: name, ...readOptions(`${command} ${name}`, args, takes[name]!) };
+}
+
+/**
+ * Parses options, and names if `taken` has "…".
  * @throws {UsageError} if an argument is unknown or has no value
  */
-export function parseArguments<T extends ParseArgsConfig>(
-  config: T,
-  tell: (fault: string) => string,
-): ReturnType<typeof parseArgs<T>> {
+export function readOptions<const Name extends string>(
+  command: string,
+  args: readonly string[],
+  taken: readonly Name[],
+): { values: Values<Exclude<Name, typeof NAMES>>; names: string[] } {
+  const is_one_of = (list: readonly string[], name: string) => list.includes(name);
+  const options = Object.fromEntries(taken.map((name) => [name, {
+    type: is_one_of(FLAGS, name) ? "boolean" as const : "string" as const,
+    multiple: is_one_of(LISTS, name),
+  }]));
   try {
-    return parseArgs(config);
+    const allowPositionals = is_one_of(taken, NAMES);
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals });
+    return { values: values as Values<Exclude<Name, typeof NAMES>>, names: positionals };
   } catch (error) {
-    throw new UsageError(tell((error as Error).message));
+    throw new UsageError(`${command}: ${(error as Error).message}`);
   }
 }
 
 /** Whether the arguments ask for the help text: there are none, "help" or "--help". */
 export function wantsHelp(args: readonly string[]): boolean {
   return args.length === 0 || args[0] === "help" || args.includes("--help");
-}
-
-/** Returns the first argument as the name of a command. Throws `UsageError` with the help text. */
-export function readAction<T extends string>(
-  name: string | undefined,
-  known: readonly T[],
-  usage: string,
-): T {
-  const action = known.find((each) => each === name);
-  if (action !== undefined) return action;
-  throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
 }
 
 /**

@@ -14,7 +14,7 @@ import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
-import { parseArguments, readAction, readId, UsageError } from "./command_line.ts";
+import { readArguments, readId, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 export type KeyCommand =
@@ -65,14 +65,12 @@ The command uses the database of DATABASE_URL, or else the embedded server of
 DATA_DIR. If that server is not running, it runs until the command is done.
 `;
 
-const FLAGS = {
+const TAKES = {
   create: ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
   list: [],
-  rotate: ["expires-in", "prefix"],
-  revoke: ["yes"],
+  rotate: ["…", "expires-in", "prefix"],
+  revoke: ["…", "yes"],
 } as const;
-type Flag = typeof FLAGS[keyof typeof FLAGS][number];
-type Values = Partial<Record<Exclude<Flag, "yes">, string>> & { yes?: boolean };
 
 /**
  * Parses the arguments.
@@ -85,9 +83,7 @@ export function readKeyCommand(
   env: (name: string) => string | undefined,
   now_ms: number,
 ): KeyCommand {
-  const [name, ...rest] = args;
-  const action = readAction(name, Object.keys(FLAGS) as (keyof typeof FLAGS)[], USAGE);
-  const { values, positionals } = readFlags(rest, action);
+  const { action, values, names } = readArguments("keys", args, TAKES, USAGE);
   switch (action) {
     case "list":
       return { action: "list" };
@@ -105,32 +101,16 @@ export function readKeyCommand(
     case "rotate":
       return {
         action: "rotate",
-        id: readId(positionals, "key_", "key"),
+        id: readId(names, "key_", "key"),
         expires_in_s: readOverlap(values["expires-in"]),
         prefix: readPrefix("--prefix", values.prefix),
       };
     case "revoke":
-      return {
-        action: "revoke",
-        id: readId(positionals, "key_", "key"),
-        is_confirmed: values.yes === true,
-      };
+      return { action, id: readId(names, "key_", "key"), is_confirmed: values.yes === true };
   }
 }
 
-function readFlags(args: string[], action: keyof typeof FLAGS) {
-  const takes_id = action === "rotate" || action === "revoke";
-  const options = Object.fromEntries(
-    FLAGS[action].map((flag) => [flag, { type: flag === "yes" ? "boolean" : "string" } as const]),
-  );
-  const { values, positionals } = parseArguments(
-    { args, options, allowPositionals: takes_id },
-    (fault) => `keys ${action}: ${fault}`,
-  );
-  return { values: values as Values, positionals };
-}
-
-function readPlace({ mode, account, environment }: Values) {
+function readPlace({ mode, account, environment }: Values<"mode" | "account" | "environment">) {
   if (mode !== "test" && mode !== "live") {
     throw new UsageError(
       mode === undefined

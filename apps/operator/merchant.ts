@@ -6,14 +6,7 @@
 import { Buffer } from "node:buffer";
 import type postgres from "postgres";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import {
-  CommandError,
-  parseArguments,
-  print,
-  printMessage,
-  readAction,
-  UsageError,
-} from "./command_line.ts";
+import { CommandError, print, printMessage, readArguments, UsageError } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
 
@@ -61,16 +54,11 @@ export async function main(args: readonly string[]): Promise<number> {
 
 /** Parses the arguments. Throws `UsageError` with the name of the argument at fault. */
 export function readMerchantCommand(
-  [name, ...args]: readonly string[],
+  args: readonly string[],
   readFile: (path: string) => Uint8Array,
 ): MerchantCommand {
-  const action = readAction(name, ["show", "set"] as const, USAGE);
-  const text = { type: "string" } as const;
-  const members = { name: text, color: text, logo: text };
-  const { values } = parseArguments(
-    { args, options: { account: text, ...(action === "set" && members) } },
-    (fault) => `merchant ${action}: ${fault}`,
-  ) as { values: Partial<Record<"account" | keyof Merchant, string>> };
+  const takes = { show: ["account"], set: ["account", "name", "color", "logo"] } as const;
+  const { action, values } = readArguments("merchant", args, takes, USAGE);
   const { account = DEMO_ACCOUNT, name: shown, color, logo } = values;
   const changed = {
     ...(shown !== undefined && { name: shown === "" ? null : readName(shown) }),

@@ -9,9 +9,9 @@ import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
 import {
   CommandError,
-  parseArguments,
   print,
   printMessage,
+  readArguments,
   type Surroundings,
   UsageError,
 } from "./command_line.ts";
@@ -43,23 +43,11 @@ export async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-function readExportCommand([action, ...rest]: readonly string[]): ExportCommand {
-  if (action !== "export") {
-    throw new UsageError(`"${action}" is not a command: use "export"\n\n${USAGE}`);
-  }
-  const { values } = parseArguments(
-    {
-      args: rest,
-      options: {
-        account: { type: "string" },
-        network: { type: "string" },
-        again: { type: "boolean", default: false },
-      },
-    },
-    (fault) => `${fault}\n\n${USAGE}`,
-  );
-  if (values.account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
-  const { account, network = null, again: is_again } = values;
+function readExportCommand(args: readonly string[]): ExportCommand {
+  const takes = { export: ["account", "network", "again"] } as const;
+  const { values } = readArguments("payouts", args, takes, USAGE);
+  const { account, network = null, again: is_again = false } = values;
+  if (account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
   return { account, network, is_again };
 }
 

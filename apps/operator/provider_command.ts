@@ -7,7 +7,7 @@
 import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
 import type { MethodKind } from "../../shared/schema/payment.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import { parseArguments, readAction, readId, UsageError } from "./command_line.ts";
+import { type OptionOf, readArguments, readId, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 import { USAGE } from "./provider_usage.ts";
 import { readWorkCommand, type WorkCommand } from "./provider_work_command.ts";
@@ -49,67 +49,46 @@ const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
 /** Two during a rotation. */
 const MAX_NOTIFICATION_SECRETS = 2;
 
-const [TEXT, TEXTS] = [{ type: "string" }, { type: "string", multiple: true }] as const;
-const FLAG = { type: "boolean", default: false } as const;
-const OPTIONS = {
-  ...{ connector: TEXT, methods: TEXT, account: TEXT, secret: TEXT, from: TEXT },
-  ...{ "notification-secret": TEXTS, set: TEXTS, unset: TEXTS },
-  ...{ json: FLAG, all: FLAG, failed: FLAG, unsynced: FLAG },
-  ...{ succeeded: TEXT, fee: TEXT, reason: TEXT },
-} as const;
-type Option = keyof typeof OPTIONS;
-const TAKES: Readonly<Record<ProviderCommand["action"], readonly Option[]>> = {
+const TAKES = {
   add: ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
   list: [],
-  test: [],
-  disable: [],
-  "rotate-token": [],
-  set: ["set", "unset", "secret"],
-  reread: ["from", "json"],
+  test: ["…"],
+  disable: ["…"],
+  "rotate-token": ["…"],
+  set: ["…", "set", "unset", "secret"],
+  reread: ["…", "from", "json"],
   calls: ["all", "json"],
   facts: ["json"],
-  retry: ["json"],
-  settle: ["succeeded", "failed", "unsynced", "json"],
-  match: ["fee", "json"],
-  dismiss: ["reason", "json"],
-};
-/** Commands that take options alone. */
-const WITHOUT_NAMES: readonly string[] = ["add", "list", "calls", "facts"];
+  retry: ["…", "json"],
+  settle: ["…", "succeeded", "failed", "unsynced", "json"],
+  match: ["…", "fee", "json"],
+  dismiss: ["…", "reason", "json"],
+} as const;
 
-export type Values = Partial<Parsed["values"]>;
-type Parsed = ReturnType<typeof parseArguments<{ options: typeof OPTIONS }>>;
+export type ProviderValues = Values<OptionOf<typeof TAKES>>;
 
 /** Parses the arguments. Throws `UsageError` if an argument is invalid. */
 export function readProviderCommand(args: readonly string[]): ProviderCommand {
-  const [name, ...rest] = args;
-  const action = readAction(name, Object.keys(TAKES) as (keyof typeof TAKES)[], USAGE);
-  const { values, positionals }: { values: Values; positionals: string[] } = parseArguments(
-    {
-      args: rest,
-      options: Object.fromEntries(TAKES[action].map((option) => [option, OPTIONS[option]])),
-      allowPositionals: !WITHOUT_NAMES.includes(action),
-    },
-    (fault) => `providers ${action}: ${fault}`,
-  );
+  const { action, values, names } = readArguments("providers", args, TAKES, USAGE);
   switch (action) {
     case "list":
       return { action };
     case "add":
       return readAdd(values);
     case "set":
-      return readSet(values, positionals);
+      return readSet(values, names);
     case "reread":
-      return readReread(values, positionals);
+      return readReread(values, names);
     case "test":
     case "disable":
     case "rotate-token":
-      return { action, id: readAccountId(positionals) };
+      return { action, id: readAccountId(names) };
     default:
-      return readWorkCommand(action, values, positionals);
+      return readWorkCommand(action, values, names);
   }
 }
 
-function readAdd(values: Values): ProviderCommand {
+function readAdd(values: ProviderValues): ProviderCommand {
   const { methods, account = DEMO_ACCOUNT, secret } = values;
   const connector = readConnector(values.connector);
   const name = account.trim();
@@ -128,7 +107,7 @@ function readAdd(values: Values): ProviderCommand {
   };
 }
 
-function readSet(values: Values, positionals: string[]): ProviderCommand {
+function readSet(values: ProviderValues, names: readonly string[]): ProviderCommand {
   const { set = [], unset = [], secret } = values;
   const settings = readSettings(set);
   const both = unset.find((name) => Object.hasOwn(settings, name));
@@ -138,17 +117,17 @@ function readSet(values: Values, positionals: string[]): ProviderCommand {
   }
   return {
     action: "set",
-    id: readAccountId(positionals),
+    id: readAccountId(names),
     settings,
     removed: unset,
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
   };
 }
 
-function readReread(values: Values, positionals: string[]): ProviderCommand {
+function readReread(values: ProviderValues, names: readonly string[]): ProviderCommand {
   const { from = "", json = false } = values;
   if (!/^\d{1,15}$/.test(from)) throw new UsageError("--from must be the number of a block");
-  return { action: "reread", id: readAccountId(positionals), from: Number(from), is_json: json };
+  return { action: "reread", id: readAccountId(names), from: Number(from), is_json: json };
 }
 
 function readConnector(name: string | undefined): LiveConnector {
@@ -205,6 +184,6 @@ function readSecretName(flag: string, text: string): string {
   );
 }
 
-function readAccountId(positionals: readonly string[]): string {
-  return readId(positionals, "pac_", "account");
+function readAccountId(names: readonly string[]): string {
+  return readId(names, "pac_", "account");
 }

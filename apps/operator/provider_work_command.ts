@@ -2,7 +2,7 @@
 
 import { isId } from "../../shared/core/ids.ts";
 import { readId, UsageError } from "./command_line.ts";
-import type { Values } from "./provider_command.ts";
+import type { ProviderValues as Values } from "./provider_command.ts";
 
 export interface ProviderEventName {
   /** `pac_…`; null: the account that has the reference. */

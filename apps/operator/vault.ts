@@ -10,10 +10,9 @@ import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
 import {
-  parseArguments,
   print,
   printMessage,
-  readAction,
+  readArguments,
   readVariable,
   readVault,
   type Surroundings,
@@ -52,20 +51,11 @@ interface KeyCount {
 
 /** Exit codes: 0 success, 1 failure or a text that does not open, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const options = readOptions(args);
+  const { values } = readArguments("vault", args, { rotate: ["json"] }, USAGE);
   const vault = readVault(readVariable);
   return await withOperatorDatabase((sql) =>
-    rotateVault(sql, vault, { ...options, print, printMessage })
+    rotateVault(sql, vault, { is_json: values.json === true, print, printMessage })
   );
-}
-
-function readOptions([action, ...rest]: readonly string[]): { is_json: boolean } {
-  readAction(action, ["rotate"], USAGE);
-  const { values } = parseArguments(
-    { args: rest, options: { json: { type: "boolean", default: false } } },
-    (fault) => `vault rotate: ${fault}`,
-  );
-  return { is_json: values.json };
 }
 
 /** Rotates all texts, and prints what is left. Returns the exit code. */

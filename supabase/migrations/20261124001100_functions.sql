@@ -387,7 +387,7 @@ create or replace function pay.create_api_key(
   p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text,
   p_last_four text, p_expires_at timestamptz
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
@@ -421,12 +421,11 @@ end $$;
 grant execute on function
   pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
 
-create or replace function pay.list_api_keys()
-returns table (
+create or replace function pay.list_api_keys() returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
   created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -453,8 +452,7 @@ grant execute on function pay.list_api_keys() to pay_operator;
 
 create or replace function pay.rotate_api_key(
   p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamptz
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 declare
   v_key pay.api_keys;
   v_at timestamptz;
@@ -483,9 +481,8 @@ begin
 end $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
-create or replace function pay.revoke_api_key(p_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.revoke_api_key(p_id text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(k.environment_id) from pay.api_keys k
@@ -570,9 +567,7 @@ end $$;
 create or replace function pay.change_api_key(
   p_request text, p_action text, p_id text, p_key text, p_secret text,
   p_older_expire_at timestamptz, p_refusal text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_caller pay.api_keys;
@@ -595,11 +590,10 @@ end $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;
 
-create or replace function pay.list_archives(p_account text)
-returns table (
+create or replace function pay.list_archives(p_account text) returns table (
   environment_id text, account text, archived_until timestamptz, next_day timestamptz,
   last_day text, last_sha256 text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -620,8 +614,7 @@ grant execute on function pay.list_archives(text) to pay_operator;
 create or replace function pay.read_archive(
   p_environment_id text, p_kind text, p_from timestamptz, p_before timestamptz, p_after text,
   p_limit integer
-) returns table (id text, line text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) returns table (id text, line text) language plpgsql volatile security definer rows 100 as $$
 declare
   v_prefix constant text := case p_kind when 'events' then 'evt_' else 'whd_' end;
   v_before constant text := pay_internal.id_floor(v_prefix, p_before);
@@ -650,7 +643,7 @@ grant execute on function pay.read_archive(text, text, timestamptz, timestamptz,
 create or replace function pay.sum_archive(
   p_environment_id text, p_from timestamptz, p_before timestamptz
 ) returns table (currency text, debit_account text, credit_account text, amount_minor text)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   return query
@@ -666,7 +659,7 @@ grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay
 create or replace function pay.note_archive(
   p_environment_id text, p_until timestamptz, p_sha256 text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_until timestamptz;
 begin
@@ -686,9 +679,8 @@ begin
 end $$;
 grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
 
-create or replace function pay.end_archive(p_environment_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.end_archive(p_environment_id text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
@@ -813,8 +805,7 @@ end $$;
 
 create or replace function pay.split_bank_entry(
   p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 declare
   v_fits boolean;
 begin
@@ -840,7 +831,7 @@ grant execute on function pay.split_bank_entry(text, text, text[], bigint) to pa
 
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -857,7 +848,7 @@ grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_op
 
 create or replace function pay.read_payer_details(p_account_id text, p_references text[])
 returns table (reference text, key_id text, sealed text)
-language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 50 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -897,7 +888,7 @@ $$;
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -911,7 +902,7 @@ grant execute on function pay.settle_entry_details(text, text, text) to pay_oper
 
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -935,8 +926,7 @@ end $$;
 grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
 
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns bigint language plpgsql volatile security definer as $$
 declare
   v_text record;
   v_rows bigint;
@@ -966,7 +956,7 @@ grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 
 create or replace function pay.count_sealed_texts()
 returns table (key_id text, texts bigint, mandates bigint)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1037,10 +1027,8 @@ begin
     and x.environment_id = p_environment_id and x.id = b.export_id;
 end $$;
 
-create or replace function pay.delete_bank_details(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.delete_bank_details(p_request text, p_id text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
 begin
@@ -1475,7 +1463,7 @@ create or replace function pay_internal.unconfirmed_bank_entries(
 $$;
 
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_environment_id text;
 begin
@@ -1497,7 +1485,7 @@ end $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_rows constant jsonb := p_rows;
@@ -1527,7 +1515,7 @@ end $$;
 grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
   v_environment_id text;
@@ -1584,7 +1572,7 @@ grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
 
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1619,7 +1607,7 @@ end $$;
 grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
 
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_file constant jsonb := p_file::jsonb - 'parts';
   v_sha256 constant text := v_file ->> 'sha256';
@@ -1634,7 +1622,7 @@ end $$;
 grant execute on function pay.import_bank_file(text, text) to pay_api;
 
 create or replace function pay.read_bridge_hash(p_account_id text)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   return (
@@ -1646,8 +1634,7 @@ grant execute on function pay.read_bridge_hash(text) to pay_api;
 
 create or replace function pay.count_bridge_request(
   p_account_id text, p_key_rate integer, p_account_rate integer
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[];
 begin
@@ -1663,9 +1650,8 @@ begin
 end $$;
 grant execute on function pay.count_bridge_request(text, integer, integer) to pay_api;
 
-create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.set_bridge_hash(p_account_id text, p_hash text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -1819,12 +1805,11 @@ returns boolean language sql immutable parallel safe as $$
   select p_status in (/* open */ 'pending', 'requires_action', 'processing', 'authorized')
 $$;
 
-create or replace function pay.list_bank_orders(p_account_id text)
-returns table (
+create or replace function pay.list_bank_orders(p_account_id text) returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1837,12 +1822,11 @@ begin
 end $$;
 grant execute on function pay.list_bank_orders(text) to pay_operator;
 
-create or replace function pay.find_bank_orders(p_account_id text, p_id text)
-returns table (
+create or replace function pay.find_bank_orders(p_account_id text, p_id text) returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
   v_environment_id text;
@@ -1888,7 +1872,7 @@ grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_opera
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
   beginning text, reference text, amount_minor bigint, currency text, is_open boolean
-) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 50 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1917,7 +1901,7 @@ grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
   id text, kind text, amount_minor bigint, currency text, speed text, subject_body text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
@@ -1931,7 +1915,7 @@ end $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
 
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
   v_now constant timestamptz := pay_internal.server_time();
@@ -1962,11 +1946,10 @@ begin
 end $$;
 grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
 
-create or replace function pay.list_bank_exports(p_account_id text, p_name text)
-returns table (
+create or replace function pay.list_bank_exports(p_account_id text, p_name text) returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
   is_opt_out boolean, created_at text, is_written boolean
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1981,7 +1964,7 @@ end $$;
 grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
 
 create or replace function pay.note_bank_export(p_account_id text, p_id text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -1991,7 +1974,7 @@ end $$;
 grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
 
 create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
 begin
@@ -2027,9 +2010,8 @@ begin
   perform pay.store_provider_events(p_account_id, jsonb_build_array(v_event)::text);
 end $$;
 
-create or replace function pay.approve_bank_order(p_account_id text, p_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.approve_bank_order(p_account_id text, p_id text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -2313,7 +2295,7 @@ create or replace function pay.watched_deposits(p_account_id text, p_after bigin
 returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text, is_open boolean,
   has_open_events boolean, unfinal json
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
+) language plpgsql volatile security definer rows 100
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 -- The provider events of a payment: as in pay_internal.lock_provider_events, only their index has
@@ -2481,7 +2463,7 @@ end $$;
 
 create or replace function pay.store_payout(p_account_id text, p_operation_id text,
   p_destination text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_environment_id text;
   v_payout pay.chain_payouts;
@@ -2500,8 +2482,7 @@ grant execute on function pay.store_payout(text, text, text) to pay_api;
 
 create or replace function pay.give_nonce(
   p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
-) returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns bigint language plpgsql volatile security definer as $$
 declare
   v_payout pay.chain_payouts;
   v_nonce bigint;
@@ -2529,7 +2510,7 @@ grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pa
 create or replace function pay.note_payout_fees(
   p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -2545,7 +2526,7 @@ grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pa
 create or replace function pay.note_payout_hash(
   p_account_id text, p_operation_id text, p_tx_hash text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -2555,9 +2536,8 @@ begin
 end $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
-create or replace function pay.open_payouts(p_account_id text)
-returns setof json
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.open_payouts(p_account_id text) returns setof json
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -2586,8 +2566,7 @@ end $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
-returns setof text
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+returns setof text language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -2612,8 +2591,7 @@ grant execute on function pay.taken_transfers(text, text) to pay_api;
 
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
-) returns setof json
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) returns setof json language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -2631,9 +2609,8 @@ end $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
   to pay_api;
 
-create or replace function pay.export_payouts(p_account_id text, p_again boolean)
-returns setof json
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.export_payouts(p_account_id text, p_again boolean) returns setof json
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -3165,7 +3142,7 @@ end $$;
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
@@ -3187,7 +3164,7 @@ begin
 end $$;
 
 create or replace function pay.change_merchant(p_account text, p_changed text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_ids text[];
 begin
@@ -3229,7 +3206,7 @@ begin
 end $$;
 
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   return (
@@ -3720,9 +3697,7 @@ create or replace function pay.erase_customer(p_request text, p_customer_id text
 returns table (
   outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) language plpgsql volatile security definer rows 1 set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_request jsonb := p_request::jsonb -> 0;
@@ -4234,11 +4209,10 @@ begin
 end $$;
 grant execute on function pay.unexpose() to pay_operator;
 
-create or replace function pay.read_outbox()
-returns table (
+create or replace function pay.read_outbox() returns table (
   due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint,
   failed_deliveries_last_hour bigint, failing_endpoints bigint
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -4288,10 +4262,9 @@ begin
 end $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
-create or replace function pay.read_books()
-returns table (
+create or replace function pay.read_books() returns table (
   invariant_breaches bigint, books_checked_at timestamptz
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -4310,12 +4283,11 @@ begin
 end $$;
 grant execute on function pay.read_books() to pay_operator;
 
-create or replace function pay.read_service()
-returns table (
+create or replace function pay.read_service() returns table (
   is_retention_behind boolean, waiting_environments bigint, oldest_waiting_seconds double precision,
   largest_storage_bytes bigint, test_keys bigint, live_keys bigint,
   is_dispatcher_configured boolean, waiting_accounts bigint
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -4349,8 +4321,7 @@ begin
 end $$;
 grant execute on function pay.read_service() to pay_operator;
 
-create or replace function pay.read_cron()
-returns table (
+create or replace function pay.read_cron() returns table (
   last_dispatcher_wake_at timestamptz, last_retention_at timestamptz, failed_cron_runs bigint
 ) language plpgsql stable rows 1 as $$
 begin
@@ -4400,11 +4371,10 @@ exception when insufficient_privilege then
 end $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
-create or replace function pay.read_providers()
-returns table (
+create or replace function pay.read_providers() returns table (
   unsettled_operations bigint, oldest_unsettled_operation_seconds double precision,
   unmatched_events bigint, stalled_readings bigint
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -4442,9 +4412,8 @@ begin
 end $$;
 grant execute on function pay.read_providers() to pay_operator;
 
-create or replace function pay.read_server()
-returns table (unfit_parameters text)
-language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_server() returns table (unfit_parameters text)
+language plpgsql stable security definer rows 1 as $$
 begin
   return query
     select string_agg(n.name || ' = ' || current_setting(n.name), ', ' order by n.name)
@@ -4460,7 +4429,7 @@ grant execute on function pay.read_server() to pay_operator;
 
 create or replace function pay.read_metrics()
 returns table (name text, help text, value double precision)
-language plpgsql volatile security definer rows 20 set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 20
 set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
   return query
@@ -5101,9 +5070,7 @@ create or replace function pay.end_instrument(p_request text, p_id text, p_refus
 returns table (
   outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) language plpgsql volatile security definer rows 1 set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_request jsonb := p_request::jsonb -> 0;
@@ -5168,8 +5135,7 @@ begin
   return v_rows;
 end $$;
 
-create or replace function pay_internal.recent_suffix()
-returns text language sql stable
+create or replace function pay_internal.recent_suffix() returns text language sql stable
 as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
 
 create or replace function pay_internal.is_arithmetic(p_invariant text)
@@ -5185,8 +5151,7 @@ $$;
 
 create or replace function pay_internal.find_breaches(p_invariant text)
 returns table (environment_id text, subject_id text, detail text, severity text)
-language plpgsql volatile rows 10
-set enable_nestloop = off set enable_mergejoin = off as $$
+language plpgsql volatile rows 10 set enable_nestloop = off set enable_mergejoin = off as $$
 begin
   return query execute format(
     'select f.environment_id, f.subject_id, f.detail,
@@ -5203,10 +5168,9 @@ returns table (invariant text, promise text) language sql stable rows 100 as $$
   where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
 $$;
 
-create or replace function pay.check_books()
-returns table (
+create or replace function pay.check_books() returns table (
   invariant text, promise text, severity text, breaches bigint, examples text[]
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 #variable_conflict use_column
 declare
   v_invariant record;
@@ -5228,9 +5192,8 @@ begin
 end $$;
 grant execute on function pay.check_books() to pay_operator;
 
-create or replace function pay.note_breaches()
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.note_breaches() returns bigint
+language plpgsql volatile security definer as $$
 declare
   v_invariant text;
   v_found bigint;
@@ -5264,7 +5227,7 @@ end $$;
 grant execute on function pay.note_breaches() to pay_operator;
 
 create or replace function pay.note_breaches_hourly()
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql volatile security definer
 set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
   perform pay_internal.act_as_worker();
@@ -5278,9 +5241,8 @@ begin
 end $$;
 grant execute on function pay.note_breaches_hourly() to pay_api;
 
-create or replace function pay.forget_breaches()
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.forget_breaches() returns bigint
+language plpgsql volatile security definer as $$
 declare
   v_forgotten bigint;
 begin
@@ -5291,10 +5253,9 @@ begin
 end $$;
 grant execute on function pay.forget_breaches() to pay_operator;
 
-create or replace function pay.reconcile()
-returns table (
+create or replace function pay.reconcile() returns table (
   invariant text, environment_id text, subject_id text, detail text, severity text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 declare
   v_invariant text;
 begin
@@ -5630,9 +5591,8 @@ returns numeric language sql stable as $$
   where s.currency = p_currency and s.account = 'available'
 $$;
 
-create or replace function pay.balance(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.balance(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -5953,11 +5913,10 @@ begin
   end if;
 end $$;
 
-create or replace function pay.list(p_requests text)
-returns table (
+create or replace function pay.list(p_requests text) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, data text, has_more boolean, next_cursor text, total integer, detail text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+) language plpgsql volatile security definer rows 10
 set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
@@ -6101,11 +6060,10 @@ begin
   end case;
 end $$;
 
-create or replace function pay.load(p_requests text)
-returns table (
+create or replace function pay.load(p_requests text) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 #variable_conflict use_column
 declare
   v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
@@ -6256,7 +6214,7 @@ end $$;
 
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, merchant text, body text, settings text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 1 as $$
 #variable_conflict use_column
 begin
   perform pay_internal.act_as_worker();
@@ -6299,7 +6257,7 @@ begin
 end $$;
 
 create or replace function pay.read_provider_account(p_id text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   return (
@@ -6310,7 +6268,7 @@ end $$;
 grant execute on function pay.read_provider_account(text) to pay_api;
 
 create or replace function pay.count_ignored_notification(p_account_id text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -6324,7 +6282,7 @@ create or replace function pay.add_provider_account(
   p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text,
   p_secret_name text, p_notification_secret_names text[]
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
@@ -6369,8 +6327,7 @@ grant execute on function
 
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_id);
@@ -6381,13 +6338,12 @@ begin
 end $$;
 grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
 
-create or replace function pay.list_provider_accounts()
-returns table (
+create or replace function pay.list_provider_accounts() returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
   unsettled_operations bigint, stalled_since timestamptz, last_error text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -6412,9 +6368,8 @@ begin
 end $$;
 grant execute on function pay.list_provider_accounts() to pay_operator;
 
-create or replace function pay.disable_provider_account(p_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.disable_provider_account(p_id text) returns boolean
+language plpgsql volatile security definer as $$
 declare
   v_environment_id text;
 begin
@@ -6482,8 +6437,7 @@ create or replace function pay_internal.has_event_operation(
 $$;
 
 create or replace function pay.store_provider_events(p_account_id text, p_events text)
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns bigint language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -7097,13 +7051,12 @@ begin
   perform pay_internal.reopen_provider_events(p_operations);
 end $$;
 
-create or replace function pay.list_unsettled_operations(p_all boolean)
-returns table (
+create or replace function pay.list_unsettled_operations(p_all boolean) returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
   may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz, provider_reference text,
   last_reply text, subject_status text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -7120,9 +7073,8 @@ begin
 end $$;
 grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
 
-create or replace function pay.read_provider_operation(p_id text)
-returns setof pay.provider_work
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_provider_operation(p_id text) returns setof pay.provider_work
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -7139,13 +7091,12 @@ begin
 end $$;
 grant execute on function pay.read_provider_operation(text) to pay_operator;
 
-create or replace function pay.list_reported_events()
-returns table (
+create or replace function pay.list_reported_events() returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
   currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text,
   file text, line integer, bank_reference text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -7181,8 +7132,7 @@ grant execute on function pay.list_reported_events() to pay_operator;
 
 create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
-) returns setof pay.provider_work
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) returns setof pay.provider_work language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -7210,8 +7160,7 @@ grant execute on function pay.read_reported_events(text, text, text, text) to pa
 
 create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
-) returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns bigint language plpgsql volatile security definer as $$
 declare
   v_found bigint; v_account_id text;
 begin
@@ -7252,7 +7201,7 @@ begin
 end $$;
 
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -7265,7 +7214,7 @@ end $$;
 grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
 
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -7276,9 +7225,8 @@ begin
 end $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
-create or replace function pay.reread_account(p_account_id text, p_cursor text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.reread_account(p_account_id text, p_cursor text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -7297,7 +7245,7 @@ create or replace function pay.list_final_events(p_account_id text, p_since time
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text, tx_hash text,
   log_index integer
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -7314,7 +7262,7 @@ end $$;
 grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
 
 create or replace function pay.stall_reading(p_account_id text, p_error text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -7326,7 +7274,7 @@ end $$;
 grant execute on function pay.stall_reading(text, text) to pay_api;
 
 create or replace function pay.pause_reading(p_account_id text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -7337,7 +7285,7 @@ end $$;
 grant execute on function pay.pause_reading(text) to pay_api;
 
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
@@ -7381,8 +7329,7 @@ $$;
 
 create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
-) returns setof pay.provider_work
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) returns setof pay.provider_work language plpgsql volatile security definer rows 10 as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
@@ -7872,7 +7819,7 @@ end $$;
 
 create or replace function pay.record(p_document text)
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
 set enable_hashjoin = off set enable_bitmapscan = off set enable_mergejoin = off
@@ -7943,7 +7890,7 @@ create or replace function pay.read_provider_subject(
   p_object_id text
 ) returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -8069,7 +8016,7 @@ end $$;
 
 create or replace function pay.purge(
   p_at timestamptz default now(), p_batch integer default 3000
-) returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+) returns bigint language plpgsql volatile security definer
 set enable_seqscan = on set plan_cache_mode = auto as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
@@ -8303,9 +8250,8 @@ begin
   );
 end $$;
 
-create or replace function pay.read_position(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_position(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -8319,7 +8265,7 @@ grant execute on function pay.read_position(text) to pay_api;
 
 create or replace function pay.sandbox_positions(p_environments text[])
 returns table (environment_id text, "position" text)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query select o.id, pay_internal.sandbox_position(o.id) from unnest(p_environments) as o (id);
@@ -8375,9 +8321,8 @@ begin
     ));
 end $$;
 
-create or replace function pay.read_clock(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_clock(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := pay_internal.refuse_live(v_found[1]);
@@ -8448,10 +8393,8 @@ begin
   return v_written;
 end $$;
 
-create or replace function pay.set_clock(p_request text, p_command text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.set_clock(p_request text, p_command text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission := pay_internal.admit_alone(p_request);
@@ -8562,8 +8505,7 @@ $$;
 create or replace function pay_internal.due_operations(
   p_environment_id text, p_until timestamptz
 ) returns table (kind text, id text, at timestamptz, rows_read bigint)
-language plpgsql stable rows 100
-set enable_sort = off set enable_bitmapscan = off as $$
+language plpgsql stable rows 100 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
     with waiting as materialized (
@@ -8591,8 +8533,7 @@ end $$;
 create or replace function pay_internal.due_deliveries(
   p_environment_id text, p_until timestamptz
 ) returns table (kind text, id text, at timestamptz, rows_read bigint)
-language plpgsql stable rows 100
-set enable_sort = off set enable_bitmapscan = off as $$
+language plpgsql stable rows 100 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
     with waiting as materialized (
@@ -8615,8 +8556,7 @@ begin
 end $$;
 
 create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns pay.admission language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := pay_internal.refuse_live(v_found[1]);
@@ -8657,8 +8597,7 @@ grant execute on function pay.read_due(text, text, boolean) to pay_api;
 create or replace function pay.step_clock(
   p_environment_id text, p_response text, p_sends boolean
 ) returns table (state text, body text, detail text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+language plpgsql volatile security definer rows 1 set lock_timeout = '3s' as $$
 declare
   v_response json := p_response::json;
   v_target timestamptz := (v_response ->> 'target')::timestamptz;
@@ -8722,8 +8661,7 @@ begin
 end $$;
 
 create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
-returns boolean language plpgsql stable
-set enable_sort = off set enable_bitmapscan = off as $$
+returns boolean language plpgsql stable set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return exists (
     select from pay.provider_operations c
@@ -8806,8 +8744,7 @@ begin
 end $$;
 
 create or replace function pay_internal.next_due(p_environment_id text, p_sends boolean)
-returns timestamptz language plpgsql stable
-set enable_sort = off set enable_bitmapscan = off as $$
+returns timestamptz language plpgsql stable set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return least((
     select c.due_at from pay.provider_operations c
@@ -8870,8 +8807,7 @@ create or replace function pay_internal.clock_batch()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 create or replace function pay_internal.stop_waiting(p_clock pay.sandbox_settings)
-returns boolean language plpgsql volatile
-set enable_sort = off set enable_bitmapscan = off as $$
+returns boolean language plpgsql volatile set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
@@ -8927,8 +8863,7 @@ end $$;
 
 create or replace function pay_internal.give_real_times(
   p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
-) language plpgsql volatile
-set enable_sort = off set enable_bitmapscan = off as $$
+) language plpgsql volatile set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_deliveries text[];
@@ -9049,9 +8984,7 @@ end $$;
 
 create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -9076,9 +9009,7 @@ end $$;
 grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 
 create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
   v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
@@ -9104,10 +9035,8 @@ begin
 end $$;
 grant execute on function pay.create_fault(text, text, integer) to pay_api;
 
-create or replace function pay.delete_fault(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.delete_fault(p_request text, p_id text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
 begin
@@ -9197,9 +9126,7 @@ end $$;
 
 create or replace function pay.make_sandbox_key(
   p_request text, p_sandbox_id text, p_key text, p_secrets text, p_refusal text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_caller pay.api_keys;
@@ -9262,7 +9189,7 @@ $$;
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform set_config('synchronous_commit', 'off', true);
@@ -9453,9 +9380,7 @@ end $$;
 
 create or replace function pay.reset_sandbox(
   p_request text, p_environment_id text, p_with_endpoints boolean default false
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_old text;
@@ -9567,8 +9492,7 @@ begin
 end $$;
 
 create or replace function pay.number_request(p_key_hash text)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns text language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
   v_settings text;
@@ -9585,8 +9509,7 @@ grant execute on function pay.number_request(text) to pay_api;
 
 create or replace function pay.store_transcript_line(
   p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
-) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns void language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
 begin
@@ -9609,9 +9532,8 @@ begin
 end $$;
 grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
 
-create or replace function pay.transcript(p_request text, p_after bigint)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.transcript(p_request text, p_after bigint) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -9765,9 +9687,7 @@ begin
 end $$;
 
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_requested json := p_sandbox::json;
@@ -9868,10 +9788,8 @@ begin
   perform pay_internal.act_as_worker(v_was_worker);
 end $$;
 
-create or replace function pay.end_sandbox(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.end_sandbox(p_request text, p_id text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_sandbox pay.sandboxes;
@@ -10300,7 +10218,7 @@ begin
 end $$;
 
 create or replace function pay.write_search_words()
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql volatile security definer
 as $$
 declare
   v_until timestamptz;
@@ -10626,9 +10544,8 @@ begin
     >= pay_internal.max_pending_deliveries();
 end $$;
 
-create or replace function pay.read_pending_quota(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_pending_quota(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -10915,9 +10832,7 @@ end $$;
 
 create or replace function pay.change_webhook_endpoint(
   p_request text, p_id text, p_expects_revision integer, p_endpoint text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_before pay.webhook_endpoints;
@@ -10947,10 +10862,8 @@ begin
 end $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
-create or replace function pay.begin_trigger(p_request text, p_trigger text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.begin_trigger(p_request text, p_trigger text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_request jsonb := p_request::jsonb -> 0;
@@ -11019,8 +10932,7 @@ grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text, p_entry text default null
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns pay.admission language plpgsql volatile security definer as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
@@ -11074,7 +10986,7 @@ $$;
 
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -11087,7 +10999,7 @@ create or replace function pay.disable_webhook_endpoint(
   p_environment_id text, p_id text, p_expects_revision integer, p_at timestamptz,
   p_endpoint_body text, p_event_id text, p_delivery_id text
 )
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.webhook_endpoints t
@@ -11540,9 +11452,7 @@ end $$;
 
 create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -11601,9 +11511,8 @@ begin
   );
 end $$;
 
-create or replace function pay.changed_inboxes(p_waiting text)
-returns table (endpoint_id text)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.changed_inboxes(p_waiting text) returns table (endpoint_id text)
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -12172,9 +12081,7 @@ begin
 end $$;
 
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
@@ -12225,9 +12132,7 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
   p_refusal text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_most_read constant integer := 20000;
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
@@ -12465,7 +12370,7 @@ begin
 end $$;
 
 create or replace function pay.configure_relay(p_url text, p_token text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
     raise exception 'relay url must end in /api-v1-payments/internal/relay'
@@ -12482,9 +12387,8 @@ begin
 end $$;
 grant execute on function pay.configure_relay(text, text) to pay_operator;
 
-create or replace function pay.due_wake()
-returns table (url text, token text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.due_wake() returns table (url text, token text)
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   if not exists (
@@ -12503,7 +12407,7 @@ end $$;
 grant execute on function pay.due_wake() to pay_operator;
 
 create or replace function pay.note_wake(p_request_id bigint)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   delete from pay.dispatcher_wakes wake where wake.woken_at < now() - interval '1 hour';
@@ -12514,7 +12418,7 @@ grant execute on function pay.note_wake(bigint) to pay_operator;
 
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -12523,8 +12427,7 @@ begin
 end $$;
 grant execute on function pay.recent_wakes() to pay_operator;
 
-create or replace function pay.wake_dispatcher()
-returns void language plpgsql volatile as $$
+create or replace function pay.wake_dispatcher() returns void language plpgsql volatile as $$
 declare
   v_wake record;
   v_request_id bigint;

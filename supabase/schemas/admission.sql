@@ -20,7 +20,7 @@
 --   status, body         the response to store under the idempotency key
 --   subject_id, sequence the payment, transfer or instrument of the request, and its sequence if the
 --                        response is its text in place of a body; absent: none
--- and the fields of its operation. A function that writes one request takes a list of one.
+-- and the fields of its operation. p_request of a function is always such a list of one.
 --
 -- Order of precedence of the outcomes, for every entry function:
 --   unauthorized         the key is unknown, revoked or expired, or its sandbox has ended

@@ -99,7 +99,7 @@ create or replace function pay.create_api_key(
   p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text,
   p_last_four text, p_expires_at timestamptz
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
@@ -135,12 +135,11 @@ grant execute on function
 
 -- Operator: every key, with its environment's public id. Its expiry is the real time at which it
 -- ends, unless the clock of its sandbox is moved.
-create or replace function pay.list_api_keys()
-returns table (
+create or replace function pay.list_api_keys() returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
   created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -171,8 +170,7 @@ grant execute on function pay.list_api_keys() to pay_operator;
 -- expired key would exceed pay_internal.max_active_keys().
 create or replace function pay.rotate_api_key(
   p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamptz
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 declare
   v_key pay.api_keys;
   v_at timestamptz;
@@ -202,9 +200,8 @@ end $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 -- Operator: revokes a key. Returns false if the key does not exist or is already revoked.
-create or replace function pay.revoke_api_key(p_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.revoke_api_key(p_id text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(k.environment_id) from pay.api_keys k
@@ -298,7 +295,6 @@ end $$;
 -- Creates, rotates or revokes a key in the caller's own environment. The service calls it. To
 -- revoke a revoked key changes nothing.
 -- p_action           create | rotate | revoke
--- p_request          the request, as pay_internal.admit takes it, in a list of one
 -- p_key              for a create: {name, scopes, expires_at}; scopes is null for all
 -- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
 --                    the secret's text in the stored response. Null for a revocation
@@ -314,9 +310,7 @@ end $$;
 create or replace function pay.change_api_key(
   p_request text, p_action text, p_id text, p_key text, p_secret text,
   p_older_expire_at timestamptz, p_refusal text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_caller pay.api_keys;

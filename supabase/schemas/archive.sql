@@ -7,11 +7,10 @@
 -- be archived if that is older. So the first run writes a day, and retention waits from then on.
 -- archived_until: null if there is no archive, or it has ended
 -- last_day, last_sha256: the last manifest that was noted, also of an archive that has ended
-create or replace function pay.list_archives(p_account text)
-returns table (
+create or replace function pay.list_archives(p_account text) returns table (
   environment_id text, account text, archived_until timestamptz, next_day timestamptz,
   last_day text, last_sha256 text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -36,8 +35,7 @@ grant execute on function pay.list_archives(text) to pay_operator;
 create or replace function pay.read_archive(
   p_environment_id text, p_kind text, p_from timestamptz, p_before timestamptz, p_after text,
   p_limit integer
-) returns table (id text, line text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) returns table (id text, line text) language plpgsql volatile security definer rows 100 as $$
 declare
   v_prefix constant text := case p_kind when 'events' then 'evt_' else 'whd_' end;
   v_before constant text := pay_internal.id_floor(v_prefix, p_before);
@@ -68,7 +66,7 @@ grant execute on function pay.read_archive(text, text, timestamptz, timestamptz,
 create or replace function pay.sum_archive(
   p_environment_id text, p_from timestamptz, p_before timestamptz
 ) returns table (currency text, debit_account text, credit_account text, amount_minor text)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   return query
@@ -88,7 +86,7 @@ grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay
 create or replace function pay.note_archive(
   p_environment_id text, p_until timestamptz, p_sha256 text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_until timestamptz;
 begin
@@ -110,9 +108,8 @@ grant execute on function pay.note_archive(text, timestamptz, text) to pay_opera
 
 -- Operator: ends the archive of an environment: retention deletes its events after 30 days again.
 -- Its last manifest stays known. Returns whether it had one.
-create or replace function pay.end_archive(p_environment_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.end_archive(p_environment_id text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);

@@ -131,8 +131,7 @@ end $$;
 -- Returns false if one of these is not so, or if the entry is not unmatched any more.
 create or replace function pay.split_bank_entry(
   p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 declare
   v_fits boolean;
 begin

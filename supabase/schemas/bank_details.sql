@@ -12,7 +12,7 @@
 -- pay_internal.instrument_detail those of instruments.
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -30,7 +30,7 @@ grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_op
 -- The sealed details of the payers that are known, by the references of their payments.
 create or replace function pay.read_payer_details(p_account_id text, p_references text[])
 returns table (reference text, key_id text, sealed text)
-language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 50 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -80,7 +80,7 @@ $$;
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -97,7 +97,7 @@ grant execute on function pay.settle_entry_details(text, text, text) to pay_oper
 -- p_after  {environment_id, id} of the last text before; null: from the beginning
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -124,8 +124,7 @@ grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_
 -- rotation, a deletion or retention can have changed them. Returns how many it has stored.
 -- p_texts [{id, was, key_id, sealed}]; was: the text that was read
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns bigint language plpgsql volatile security definer as $$
 declare
   v_text record;
   v_rows bigint;
@@ -157,7 +156,7 @@ grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 -- fingerprint with it and can still be used (instruments.sql).
 create or replace function pay.count_sealed_texts()
 returns table (key_id text, texts bigint, mandates bigint)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -241,10 +240,8 @@ end $$;
 --           not_found
 --           needed (detail: as pay_internal.bank_details_need returns it)
 -- Concurrency: locks the payment or transfer, as a commit that adds a refund does.
-create or replace function pay.delete_bank_details(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.delete_bank_details(p_request text, p_id text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
 begin

@@ -5,7 +5,7 @@
 -- Concurrency: the files of an account are imported one after the other, because the entries of one
 -- are numbered after those of the others.
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_environment_id text;
 begin
@@ -31,7 +31,7 @@ grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 --        take them that do each step. provider_events belong to no entry. proves_balances: whether
 --        the statement ends here, and its entries come to the difference of its balances
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_rows constant jsonb := p_rows;
@@ -66,7 +66,7 @@ grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 --          its statements have every entry, or null. The books of these days are compared
 --          (pay.invariant_provider_totals).
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
   v_environment_id text;
@@ -125,7 +125,7 @@ grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
 -- moved money in the ledger, and how many an operator has to look at.
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -162,7 +162,7 @@ grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operat
 -- Imports a file whose rows fit in one statement. Returns {is_new, result}: that of its import.
 -- p_file {sha256, name, result, parts}. parts: p_rows of pay.store_bank_rows, in order
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_file constant jsonb := p_file::jsonb - 'parts';
   v_sha256 constant text := v_file ->> 'sha256';
@@ -178,7 +178,7 @@ grant execute on function pay.import_bank_file(text, text) to pay_api;
 
 -- The hash of the token of an account's bridge; null: it has none.
 create or replace function pay.read_bridge_hash(p_account_id text)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   return (
@@ -193,8 +193,7 @@ grant execute on function pay.read_bridge_hash(text) to pay_api;
 -- p_key_rate, p_account_rate  as in pay_internal.limit_requests
 create or replace function pay.count_bridge_request(
   p_account_id text, p_key_rate integer, p_account_rate integer
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[];
 begin
@@ -212,9 +211,8 @@ grant execute on function pay.count_bridge_request(text, integer, integer) to pa
 
 -- Operator: gives the bridge of an account a new token, by its hash. The former one opens nothing
 -- any more. Returns false if there is no such account at a bank.
-create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.set_bridge_hash(p_account_id text, p_hash text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);

@@ -68,12 +68,11 @@ left join pay.bank_exports x on x.environment_id = b.environment_id and x.id = b
 comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
 
 -- The orders of an account without a result, oldest first.
-create or replace function pay.list_bank_orders(p_account_id text)
-returns table (
+create or replace function pay.list_bank_orders(p_account_id text) returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -91,12 +90,11 @@ grant execute on function pay.list_bank_orders(text) to pay_operator;
 -- before the worker has applied that.
 -- Cost: four look-ups by an index, and one for each order. One condition with "or" would read
 -- every order of the account.
-create or replace function pay.find_bank_orders(p_account_id text, p_id text)
-returns table (
+create or replace function pay.find_bank_orders(p_account_id text, p_id text) returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
   v_environment_id text;
@@ -146,7 +144,7 @@ grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_opera
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
   beginning text, reference text, amount_minor bigint, currency text, is_open boolean
-) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 50 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -177,7 +175,7 @@ grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
   id text, kind text, amount_minor bigint, currency text, speed text, subject_body text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
@@ -196,7 +194,7 @@ grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, p
 -- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, is_opt_out, key_id, sealed,
 --           orders: [{id, batch_id, uetr}]}], without a uetr if it has none
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
   v_now constant timestamptz := pay_internal.server_time();
@@ -229,11 +227,10 @@ grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_ope
 
 -- The files for the bank whose bytes are still there: those that nobody has got, then the newest,
 -- 1 000 at most. p_name: only this one.
-create or replace function pay.list_bank_exports(p_account_id text, p_name text)
-returns table (
+create or replace function pay.list_bank_exports(p_account_id text, p_name text) returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
   is_opt_out boolean, created_at text, is_written boolean
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -249,7 +246,7 @@ grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_oper
 
 -- Notes that the operator or a bridge has got a file.
 create or replace function pay.note_bank_export(p_account_id text, p_id text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -261,7 +258,7 @@ grant execute on function pay.note_bank_export(text, text) to pay_api, pay_opera
 -- Ends an order that waits for its export. Returns the state that it has then: p_state, or an
 -- earlier one; null if there is no such order.
 create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
 begin
@@ -304,9 +301,8 @@ end $$;
 
 -- Operator: notes that an order goes on although the bank has not matched its payee. Returns false
 -- if that is noted already, or if the bank has said nothing.
-create or replace function pay.approve_bank_order(p_account_id text, p_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.approve_bank_order(p_account_id text, p_id text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);

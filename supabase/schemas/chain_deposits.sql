@@ -72,7 +72,7 @@ create or replace function pay.watched_deposits(p_account_id text, p_after bigin
 returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text, is_open boolean,
   has_open_events boolean, unfinal json
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
+) language plpgsql volatile security definer rows 100
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 -- The provider events of a payment: as in pay_internal.lock_provider_events, only their index has

@@ -23,7 +23,7 @@ end $$;
 -- Concurrency: of two transactions for one operation, the second returns the row of the first.
 create or replace function pay.store_payout(p_account_id text, p_operation_id text,
   p_destination text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_environment_id text;
   v_payout pay.chain_payouts;
@@ -46,8 +46,7 @@ grant execute on function pay.store_payout(text, text, text) to pay_api;
 -- no two payouts share a nonce, and a payout never gets a second one.
 create or replace function pay.give_nonce(
   p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
-) returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns bigint language plpgsql volatile security definer as $$
 declare
   v_payout pay.chain_payouts;
   v_nonce bigint;
@@ -78,7 +77,7 @@ grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pa
 create or replace function pay.note_payout_fees(
   p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -96,7 +95,7 @@ grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pa
 create or replace function pay.note_payout_hash(
   p_account_id text, p_operation_id text, p_tx_hash text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -110,9 +109,8 @@ grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 -- have a provider event of the chain: the next transfer belongs to another payout. Includes those
 -- that the operator has settled as failed in the last 7 days, because their transaction can still
 -- be mined.
-create or replace function pay.open_payouts(p_account_id text)
-returns setof json
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.open_payouts(p_account_id text) returns setof json
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -144,8 +142,7 @@ grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 -- payout of any account has the transfer already, or the nonce belongs to another account with the
 -- same signer. p_transfers: [{reference, nonce}].
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
-returns setof text
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+returns setof text language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -173,8 +170,7 @@ grant execute on function pay.taken_transfers(text, text) to pay_api;
 -- p_after: the reference after which they begin; '' is from the first.
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
-) returns setof json
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) returns setof json language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -197,9 +193,8 @@ grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text,
 -- with the same signer has an equal one under way: one transfer would look like both.
 -- Concurrency: locks the payouts, so none gets a nonce at the same time. Exports
 -- wait for each other.
-create or replace function pay.export_payouts(p_account_id text, p_again boolean)
-returns setof json
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.export_payouts(p_account_id text, p_again boolean) returns setof json
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);

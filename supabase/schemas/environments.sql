@@ -16,7 +16,7 @@ end $$;
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
@@ -43,7 +43,7 @@ end $$;
 -- same, and also one that a reset makes.
 -- p_changed  {name, color, logo}; null removes a member, and an absent one stays
 create or replace function pay.change_merchant(p_account text, p_changed text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 declare
   v_ids text[];
 begin
@@ -90,7 +90,7 @@ end $$;
 -- Operator: the public id of an account's live environment or sandbox; null if there is none. If
 -- the account has several sandboxes, the first. Disposable sandboxes do not count.
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   return (

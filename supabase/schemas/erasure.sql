@@ -542,7 +542,6 @@ begin
 end $$;
 
 -- Erases a person by a request.
--- p_request      the request, as pay_internal.admit takes it, in a list of one
 -- p_customer_id  the merchant's own id of the customer, or null
 -- p_email        the exact address of payments without such an id, or null
 -- Outcomes: those of admission.sql, and
@@ -553,9 +552,7 @@ create or replace function pay.erase_customer(p_request text, p_customer_id text
 returns table (
   outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) language plpgsql volatile security definer rows 1 set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_request jsonb := p_request::jsonb -> 0;

@@ -7,11 +7,10 @@
 
 -- The state of the outbox: deliveries and endpoints. A tester's receivers can be slow or fail on
 -- purpose, so the ages and failures are those of live environments.
-create or replace function pay.read_outbox()
-returns table (
+create or replace function pay.read_outbox() returns table (
   due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint,
   failed_deliveries_last_hour bigint, failing_endpoints bigint
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -62,10 +61,9 @@ end $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
 -- The breaches of the hourly check of the books.
-create or replace function pay.read_books()
-returns table (
+create or replace function pay.read_books() returns table (
   invariant_breaches bigint, books_checked_at timestamptz
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -87,12 +85,11 @@ grant execute on function pay.read_books() to pay_operator;
 -- Whether retention is behind, what waits for it and what sandboxes store, the number of keys,
 -- whether the dispatcher has an address, and the
 -- accounts that wait because they move.
-create or replace function pay.read_service()
-returns table (
+create or replace function pay.read_service() returns table (
   is_retention_behind boolean, waiting_environments bigint, oldest_waiting_seconds double precision,
   largest_storage_bytes bigint, test_keys bigint, live_keys bigint,
   is_dispatcher_configured boolean, waiting_accounts bigint
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -128,8 +125,7 @@ grant execute on function pay.read_service() to pay_operator;
 
 -- The runs of the jobs in pg_cron. Runs with the caller's rights; nulls if pg_cron is not installed
 -- or the caller may not read its runs.
-create or replace function pay.read_cron()
-returns table (
+create or replace function pay.read_cron() returns table (
   last_dispatcher_wake_at timestamptz, last_retention_at timestamptz, failed_cron_runs bigint
 ) language plpgsql stable rows 1 as $$
 begin
@@ -188,11 +184,10 @@ grant execute on function pay.read_wakes() to pay_operator;
 -- Sent operations of live providers without a result, their provider events that match no payment
 -- or transfer, and accounts whose readings fail. An operation that the worker sends later, such as
 -- the end of a payment whose payer does nothing, does not count.
-create or replace function pay.read_providers()
-returns table (
+create or replace function pay.read_providers() returns table (
   unsettled_operations bigint, oldest_unsettled_operation_seconds double precision,
   unmatched_events bigint, stalled_readings bigint
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 declare
   v_most constant integer := 100000;
 begin
@@ -232,9 +227,8 @@ grant execute on function pay.read_providers() to pay_operator;
 
 -- Parameters of the server with which a transaction that was committed can be lost, or with which
 -- functions do not see what others have committed. Their values in the session of the caller.
-create or replace function pay.read_server()
-returns table (unfit_parameters text)
-language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_server() returns table (unfit_parameters text)
+language plpgsql stable security definer rows 1 as $$
 begin
   return query
     select string_agg(n.name || ' = ' || current_setting(n.name), ', ' order by n.name)
@@ -310,7 +304,7 @@ grant select on pay.health to pay_operator;
 -- Without those about pg_cron and pg_net: the owner of this function may not read all their rows.
 create or replace function pay.read_metrics()
 returns table (name text, help text, value double precision)
-language plpgsql volatile security definer rows 20 set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 20
 set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
   return query

@@ -452,7 +452,6 @@ begin
 end $$;
 
 -- Ends an instrument by a request.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_refusal  the 409 to return and to store if its payment was not successful
 -- Outcomes: those of admission.sql, and
 --           ok (status; body: the instrument, or p_refusal)
@@ -463,9 +462,7 @@ create or replace function pay.end_instrument(p_request text, p_id text, p_refus
 returns table (
   outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) language plpgsql volatile security definer rows 1 set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_request jsonb := p_request::jsonb -> 0;

@@ -14,8 +14,7 @@
 -- The suffix (the id without its prefix) of 29 days ago. Retention deletes no row with a later
 -- suffix, so the invariants can rely on these rows. Sandboxes with a clock of their own have
 -- another one (pay_internal.sandbox_times).
-create or replace function pay_internal.recent_suffix()
-returns text language sql stable
+create or replace function pay_internal.recent_suffix() returns text language sql stable
 as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
 
 -- The sandboxes with a clock of their own: their time, and the suffix of 29 days before it. Other
@@ -176,8 +175,7 @@ $$;
 -- knows few environments. It would compare each row with each then, for hours.
 create or replace function pay_internal.find_breaches(p_invariant text)
 returns table (environment_id text, subject_id text, detail text, severity text)
-language plpgsql volatile rows 10
-set enable_nestloop = off set enable_mergejoin = off as $$
+language plpgsql volatile rows 10 set enable_nestloop = off set enable_mergejoin = off as $$
 begin
   return query execute format(
     'select f.environment_id, f.subject_id, f.detail,
@@ -197,10 +195,9 @@ $$;
 
 -- Operator: checks every invariant. Returns for each the number of breaches of its severity, with
 -- up to three examples, and one more row if it has breaches that are only notes.
-create or replace function pay.check_books()
-returns table (
+create or replace function pay.check_books() returns table (
   invariant text, promise text, severity text, breaches bigint, examples text[]
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 #variable_conflict use_column
 declare
   v_invariant record;
@@ -224,9 +221,8 @@ grant execute on function pay.check_books() to pay_operator;
 
 -- Operator: checks every invariant, records new alarms, and returns the present number of alarms.
 -- For the hourly job, whose log gets the warnings.
-create or replace function pay.note_breaches()
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.note_breaches() returns bigint
+language plpgsql volatile security definer as $$
 declare
   v_invariant text;
   v_found bigint;
@@ -262,7 +258,7 @@ grant execute on function pay.note_breaches() to pay_operator;
 -- The hourly check where no pg_cron runs it. Every instance of the service calls it; one of them
 -- checks. Returns the number of alarms, or null if this call did not check.
 create or replace function pay.note_breaches_hourly()
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql volatile security definer
 set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
   perform pay_internal.act_as_worker();
@@ -278,9 +274,8 @@ grant execute on function pay.note_breaches_hourly() to pay_api;
 
 -- Operator: deletes the recorded breaches, once their cause is understood. Returns their number.
 -- The next check records breaches that still exist.
-create or replace function pay.forget_breaches()
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.forget_breaches() returns bigint
+language plpgsql volatile security definer as $$
 declare
   v_forgotten bigint;
 begin

@@ -171,10 +171,9 @@ comment on view pay.invariant_instrument_details is
   'R14: a live mandate that is kept has its sealed bank details until it ends, and no longer';
 
 -- Operator: the breaches of the invariants of this file: alarms, then warnings.
-create or replace function pay.reconcile()
-returns table (
+create or replace function pay.reconcile() returns table (
   invariant text, environment_id text, subject_id text, detail text, severity text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 declare
   v_invariant text;
 begin

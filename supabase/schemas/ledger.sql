@@ -319,10 +319,8 @@ $$;
 
 -- The sums of each account in each currency, as JSON text (contract §3). Sums are numeric, so their
 -- text is exact beyond 2^53 too.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
-create or replace function pay.balance(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.balance(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];

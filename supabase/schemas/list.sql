@@ -358,11 +358,10 @@ end $$;
 --                               to one more than pay_internal.counted_rows(); null: not known
 -- Pages of payments without filters are "plain": this statement reads them, and its plan is made
 -- once (ADR 0004).
-create or replace function pay.list(p_requests text)
-returns table (
+create or replace function pay.list(p_requests text) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, data text, has_more boolean, next_cursor text, total integer, detail text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+) language plpgsql volatile security definer rows 10
 set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare

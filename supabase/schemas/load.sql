@@ -86,11 +86,10 @@ end $$;
 --             kind is admitted and reads nothing
 -- If the idempotency key of a request has a stored response, the outcome is replay, also when the
 -- resource does not exist.
-create or replace function pay.load(p_requests text)
-returns table (
+create or replace function pay.load(p_requests text) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 #variable_conflict use_column
 declare
   v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);

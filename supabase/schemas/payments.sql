@@ -56,7 +56,7 @@ end $$;
 -- sandbox as JSON text (null: none); no row if there is no payment.
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, merchant text, body text, settings text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 1 as $$
 #variable_conflict use_column
 begin
   perform pay_internal.act_as_worker();

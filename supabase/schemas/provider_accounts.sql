@@ -34,7 +34,7 @@ end $$;
 -- The account with an id, also a disabled one; null if there is none. For the route of
 -- notifications.
 create or replace function pay.read_provider_account(p_id text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns json language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   return (
@@ -46,7 +46,7 @@ grant execute on function pay.read_provider_account(text) to pay_api;
 
 -- Counts a signed notification about another account of the provider.
 create or replace function pay.count_ignored_notification(p_account_id text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -65,7 +65,7 @@ create or replace function pay.add_provider_account(
   p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text,
   p_secret_name text, p_notification_secret_names text[]
 )
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
@@ -114,8 +114,7 @@ grant execute on function
 -- settings.
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
-) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_id);
@@ -128,13 +127,12 @@ grant execute on function pay.change_provider_settings(text, text, text, text) t
 
 -- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
 -- operations without a result. stalled_since, last_error: its readings fail; null: they do not.
-create or replace function pay.list_provider_accounts()
-returns table (
+create or replace function pay.list_provider_accounts() returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
   unsettled_operations bigint, stalled_since timestamptz, last_error text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -162,9 +160,8 @@ grant execute on function pay.list_provider_accounts() to pay_operator;
 -- Operator: disables an account: it takes no new payments and transfers. Operations, notifications,
 -- polls and totals of its payments go on, because disputes come months later. False if there is no
 -- such enabled account.
-create or replace function pay.disable_provider_account(p_id text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.disable_provider_account(p_id text) returns boolean
+language plpgsql volatile security definer as $$
 declare
   v_environment_id text;
 begin

@@ -65,8 +65,7 @@ $$;
 -- Stores the events of a notification, poll or sync. Returns the number of new events. p_events: a
 -- list of events as connectors make them. The worker applies them later.
 create or replace function pay.store_provider_events(p_account_id text, p_events text)
-returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns bigint language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);

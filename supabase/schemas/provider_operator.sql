@@ -5,13 +5,12 @@
 -- Operator: the operations of live environments that need a person, oldest first: the service has
 -- given up, or only the operator can end the wait. p_all: also the others that have no result yet,
 -- for which the service asks again by itself at next_attempt_at.
-create or replace function pay.list_unsettled_operations(p_all boolean)
-returns table (
+create or replace function pay.list_unsettled_operations(p_all boolean) returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
   may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz, provider_reference text,
   last_reply text, subject_status text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -30,9 +29,8 @@ grant execute on function pay.list_unsettled_operations(boolean) to pay_operator
 
 -- Operator: an operation of a live environment, also a settled one, as work of the worker; no row
 -- if there is none. Takes no lease: pay.record decides between two results of one operation.
-create or replace function pay.read_provider_operation(p_id text)
-returns setof pay.provider_work
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_provider_operation(p_id text) returns setof pay.provider_work
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -51,13 +49,12 @@ grant execute on function pay.read_provider_operation(text) to pay_operator;
 
 -- Operator: the provider events that a person has to look at and has not dismissed, oldest first,
 -- each with the reason. file, line, bank_reference: of an entry of a bank, else null.
-create or replace function pay.list_reported_events()
-returns table (
+create or replace function pay.list_reported_events() returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
   currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text,
   file text, line integer, bank_reference text
-) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -98,8 +95,7 @@ grant execute on function pay.list_reported_events() to pay_operator;
 -- subject.
 create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
-) returns setof pay.provider_work
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) returns setof pay.provider_work language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -130,8 +126,7 @@ grant execute on function pay.read_reported_events(text, text, text, text) to pa
 -- reference. Returns the number of provider events that match; only one is dismissed.
 create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
-) returns bigint
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns bigint language plpgsql volatile security definer as $$
 declare
   v_found bigint; v_account_id text;
 begin

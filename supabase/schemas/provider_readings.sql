@@ -56,7 +56,7 @@ end $$;
 -- provider events at present. Then the next poll comes after its interval, and the lease ends. A
 -- page that was read clears the stall.
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -71,7 +71,7 @@ grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
 -- Stores the place and the sums so far of a day whose totals are being read. Changes nothing if
 -- another worker has finished the day: the sums would count for the next one.
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -87,9 +87,8 @@ grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 -- not count: it stores a cursor only if its nodes have the old final block again, and then nothing
 -- was missed.
 -- Concurrency: locks the row of the account's cursor.
-create or replace function pay.reread_account(p_account_id text, p_cursor text)
-returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.reread_account(p_account_id text, p_cursor text) returns boolean
+language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -110,7 +109,7 @@ create or replace function pay.list_final_events(p_account_id text, p_since time
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text, tx_hash text,
   log_index integer
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -129,7 +128,7 @@ grant execute on function pay.list_final_events(text, timestamptz) to pay_operat
 -- Records that a poll of an account has failed. The lease expires, and the next poll begins at the
 -- same cursor.
 create or replace function pay.stall_reading(p_account_id text, p_error text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -143,7 +142,7 @@ grant execute on function pay.stall_reading(text, text) to pay_api;
 -- Ends the lease of a reading that is not done a second later, so that another job of the worker
 -- reads on. A function has little CPU for a job.
 create or replace function pay.pause_reading(p_account_id text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.provider_cursors u
@@ -156,7 +155,7 @@ grant execute on function pay.pause_reading(text) to pay_api;
 -- Stores the totals of a day of an account. The reading of the next day begins, and the lease ends,
 -- unless another worker has finished the day before. p_totals: [{currency, net_minor}].
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin

@@ -44,8 +44,7 @@ $$;
 -- other kind (pay_internal.given_up_work).
 create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
-) returns setof pay.provider_work
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+) returns setof pay.provider_work language plpgsql volatile security definer rows 10 as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';

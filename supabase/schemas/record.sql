@@ -49,7 +49,7 @@ end $$;
 -- that the whole list made due.
 create or replace function pay.record(p_document text)
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
 set enable_hashjoin = off set enable_bitmapscan = off set enable_mergejoin = off
@@ -123,7 +123,7 @@ create or replace function pay.read_provider_subject(
   p_object_id text
 ) returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
-) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query

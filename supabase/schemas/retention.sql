@@ -103,7 +103,7 @@ end $$;
 -- purged by that clock.
 create or replace function pay.purge(
   p_at timestamptz default now(), p_batch integer default 3000
-) returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+) returns bigint language plpgsql volatile security definer
 set enable_seqscan = on set plan_cache_mode = auto as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());

@@ -58,9 +58,8 @@ end $$;
 
 -- The position of the caller's sandbox. p_request: the request, as pay_internal.admit takes it, in
 -- a list of one. Outcomes: those of admission.sql; ok (body: the position).
-create or replace function pay.read_position(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_position(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -75,7 +74,7 @@ grant execute on function pay.read_position(text) to pay_api;
 -- The positions of sandboxes for which readers wait. One statement for all readers of a process.
 create or replace function pay.sandbox_positions(p_environments text[])
 returns table (environment_id text, "position" text)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query select o.id, pay_internal.sandbox_position(o.id) from unnest(p_environments) as o (id);

@@ -71,9 +71,8 @@ begin
 end $$;
 
 -- Reads the clock. Outcomes: those of admission.sql; live.
-create or replace function pay.read_clock(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_clock(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := pay_internal.refuse_live(v_found[1]);
@@ -152,7 +151,6 @@ begin
 end $$;
 
 -- Sets, freezes or advances the clock of a sandbox.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_command  {to, advance_s, mode}, each can be absent: the new time, or by how many seconds the
 --            clock advances; and whether it stands ("frozen") or runs ("real") after that. Advances
 --            that are not complete come first, so target_at of the new settings is also the
@@ -164,10 +162,8 @@ end $$;
 --           before).
 -- The response is stored with the target, so a duplicate and a retry after a crash learn how to go
 -- on.
-create or replace function pay.set_clock(p_request text, p_command text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.set_clock(p_request text, p_command text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission := pay_internal.admit_alone(p_request);

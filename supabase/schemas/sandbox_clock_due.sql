@@ -39,8 +39,7 @@ $$;
 create or replace function pay_internal.due_operations(
   p_environment_id text, p_until timestamptz
 ) returns table (kind text, id text, at timestamptz, rows_read bigint)
-language plpgsql stable rows 100
-set enable_sort = off set enable_bitmapscan = off as $$
+language plpgsql stable rows 100 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
     with waiting as materialized (
@@ -69,8 +68,7 @@ end $$;
 create or replace function pay_internal.due_deliveries(
   p_environment_id text, p_until timestamptz
 ) returns table (kind text, id text, at timestamptz, rows_read bigint)
-language plpgsql stable rows 100
-set enable_sort = off set enable_bitmapscan = off as $$
+language plpgsql stable rows 100 set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return query
     with waiting as materialized (
@@ -97,8 +95,7 @@ end $$;
 -- p_sends  whether the service sends webhooks
 -- Outcomes: those of admission.sql; live.
 create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns pay.admission language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := pay_internal.refuse_live(v_found[1]);

@@ -31,8 +31,7 @@
 create or replace function pay.step_clock(
   p_environment_id text, p_response text, p_sends boolean
 ) returns table (state text, body text, detail text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+language plpgsql volatile security definer rows 1 set lock_timeout = '3s' as $$
 declare
   v_response json := p_response::json;
   v_target timestamptz := (v_response ->> 'target')::timestamptz;
@@ -101,8 +100,7 @@ end $$;
 
 -- Whether a delivery or operation of a sandbox is due now, or under way.
 create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
-returns boolean language plpgsql stable
-set enable_sort = off set enable_bitmapscan = off as $$
+returns boolean language plpgsql stable set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return exists (
     select from pay.provider_operations c
@@ -193,8 +191,7 @@ end $$;
 -- The first time at which something of a sandbox is due whose clock stands before it; null: nothing
 -- is.
 create or replace function pay_internal.next_due(p_environment_id text, p_sends boolean)
-returns timestamptz language plpgsql stable
-set enable_sort = off set enable_bitmapscan = off as $$
+returns timestamptz language plpgsql stable set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return least((
     select c.due_at from pay.provider_operations c
@@ -266,8 +263,7 @@ returns integer language sql immutable parallel safe as $$ select 1000 $$;
 -- come first. Returns whether there may be more. A row without a due_at is from before the sandbox
 -- had a clock of its own, so its real time is that of the sandbox.
 create or replace function pay_internal.stop_waiting(p_clock pay.sandbox_settings)
-returns boolean language plpgsql volatile
-set enable_sort = off set enable_bitmapscan = off as $$
+returns boolean language plpgsql volatile set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
@@ -328,8 +324,7 @@ end $$;
 -- changed  the number of rows; reached: the time up to which all are done or in this batch
 create or replace function pay_internal.give_real_times(
   p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
-) language plpgsql volatile
-set enable_sort = off set enable_bitmapscan = off as $$
+) language plpgsql volatile set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_deliveries text[];

@@ -88,7 +88,6 @@ begin
 end $$;
 
 -- Finds the fault of a request or of an operation of the simulated provider.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_kind     request or provider
 -- p_target   as in pay_internal.fault_matches
 -- p_takes    true: counts the fault. An operation of the provider only looks, and the commit of its
@@ -99,9 +98,7 @@ end $$;
 -- leaves the settings as they are if there are any.
 create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -130,9 +127,7 @@ grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 -- Outcomes: those of admission.sql; committed (body) | full.
 -- Concurrency: holds the lock of the sandbox alone, because its settings change.
 create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
   v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
@@ -161,10 +156,8 @@ grant execute on function pay.create_fault(text, text, integer) to pay_api;
 -- Deletes a fault: it does not happen any more.
 -- Outcomes: those of admission.sql; committed (body) | not_found.
 -- Concurrency: as pay.create_fault.
-create or replace function pay.delete_fault(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.delete_fault(p_request text, p_id text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
 begin

@@ -30,7 +30,6 @@ end $$;
 
 -- Makes a key of a disposable sandbox that the caller's sandbox has made. It ends with that sandbox
 -- and with the caller's key at the latest.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_key      {id, name, scopes, expires_in}; scopes is null for all, expires_in for the latest end
 -- p_secrets  {plain, seeded}: two secrets as in pay.change_api_key. A sandbox with a seed takes the
 --            second
@@ -40,9 +39,7 @@ end $$;
 --           ended | full.
 create or replace function pay.make_sandbox_key(
   p_request text, p_sandbox_id text, p_key text, p_secrets text, p_refusal text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_caller pay.api_keys;

@@ -110,7 +110,6 @@ end $$;
 -- move to a new environment, and retention deletes the rows of the old one later, so a reset costs
 -- little more than the count (ADR 0022). The response is stored under the idempotency key, which
 -- moves as well.
--- p_request         the request, as pay_internal.admit takes it, in a list of one
 -- p_environment_id  the id of the new environment
 -- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
 --           way; committed (body) | live | too_often | waiting (pay_internal.judge_reset).
@@ -119,9 +118,7 @@ end $$;
 -- dispatcher does, before deliveries, and skips deliveries that another transaction has locked.
 create or replace function pay.reset_sandbox(
   p_request text, p_environment_id text, p_with_endpoints boolean default false
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_old text;

@@ -99,8 +99,7 @@ end $$;
 -- Raises lock_not_available while the account moves to another cell.
 -- Concurrency: requests of one sandbox wait for each other only here.
 create or replace function pay.number_request(p_key_hash text)
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns text language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
   v_settings text;
@@ -122,8 +121,7 @@ grant execute on function pay.number_request(text) to pay_api;
 -- gigabytes; null: no limit.
 create or replace function pay.store_transcript_line(
   p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
-) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns void language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
 begin
@@ -147,15 +145,13 @@ end $$;
 grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
 
 -- A part of the transcript of the caller's sandbox, of about 256 KiB.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_after    the number of the request after which the part begins; 0 is from the first
 -- Outcomes: those of admission.sql, and
 --           ok (body: the lines, oldest first, each with a line feed; detail: the number of the
 --           last one if others can follow)
 --           not_seeded.
-create or replace function pay.transcript(p_request text, p_after bigint)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.transcript(p_request text, p_after bigint) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];

@@ -93,7 +93,6 @@ end $$;
 
 -- Makes a disposable sandbox of the caller's account, with a key of all scopes. It ends after
 -- expires_in seconds, at the latest when the caller's key expires or is revoked.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_sandbox  {id, name, seed, expires_in}; name and seed can be absent
 -- p_secret   {key_id, hash, prefix, last_four, reference} of its key; the reference replaces the
 --            text of the key in the stored response
@@ -106,9 +105,7 @@ end $$;
 -- or this function finds that the key is revoked. It does not wait for that lock, because admission
 -- can have locked the secret of the key, for which a revocation waits: it asks to be sent again.
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_requested json := p_sandbox::json;
@@ -219,12 +216,9 @@ begin
 end $$;
 
 -- Ends a disposable sandbox that the caller's sandbox has made. Ending it again changes nothing.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- Outcomes: those of admission.sql; committed (body) | not_found.
-create or replace function pay.end_sandbox(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.end_sandbox(p_request text, p_id text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_sandbox pay.sandboxes;

@@ -50,9 +50,8 @@ end $$;
 
 -- How many more pending deliveries the sandbox of a key may have; body: the number.
 -- Outcomes: those of admission.sql; backlog (it may have no more).
-create or replace function pay.read_pending_quota(p_request text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.read_pending_quota(p_request text) returns pay.admission
+language plpgsql volatile security definer as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];

@@ -132,9 +132,7 @@ end $$;
 -- Concurrency: an update waits for the row, then compares the revision.
 create or replace function pay.change_webhook_endpoint(
   p_request text, p_id text, p_expects_revision integer, p_endpoint text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_before pay.webhook_endpoints;
@@ -172,10 +170,8 @@ grant execute on function pay.change_webhook_endpoint(text, text, integer, text)
 --            leased_until}. Without leased_until nobody makes an attempt: the event goes into the
 --            inbox of the endpoint, and the delivery is the response
 -- Outcomes: committed (body, for an inbox) | not_found (the endpoint does not exist).
-create or replace function pay.begin_trigger(p_request text, p_trigger text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+create or replace function pay.begin_trigger(p_request text, p_trigger text) returns pay.admission
+language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_request jsonb := p_request::jsonb -> 0;
@@ -248,8 +244,7 @@ grant execute on function pay.begin_trigger(text, text) to pay_api;
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text, p_entry text default null
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns pay.admission language plpgsql volatile security definer as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
@@ -311,7 +306,7 @@ $$;
 -- The data of an endpoint that the dispatcher needs to disable it.
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -326,7 +321,7 @@ create or replace function pay.disable_webhook_endpoint(
   p_environment_id text, p_id text, p_expects_revision integer, p_at timestamptz,
   p_endpoint_body text, p_event_id text, p_delivery_id text
 )
-returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.webhook_endpoints t

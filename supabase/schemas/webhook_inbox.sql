@@ -230,7 +230,6 @@ begin
 end $$;
 
 -- Reads the inbox of an endpoint and acknowledges the deliveries up to p_after.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_after    the position that the receiver has read; null: the one that it has acknowledged
 -- Outcomes: ok (body: pay_internal.inbox_page) | not_found | no_inbox | unknown_position (p_after
 -- is beyond
@@ -238,9 +237,7 @@ end $$;
 -- Concurrency: locks the endpoint only if there is something to add or to acknowledge.
 create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -306,9 +303,8 @@ end $$;
 -- the reader has read, or pending and not held back by a fault, or the endpoint has no inbox any
 -- more. One statement for all readers of a process.
 -- p_waiting  [{environment_id, endpoint_id, after}]
-create or replace function pay.changed_inboxes(p_waiting text)
-returns table (endpoint_id text)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.changed_inboxes(p_waiting text) returns table (endpoint_id text)
+language plpgsql volatile security definer rows 10 as $$
 begin
   perform pay_internal.act_as_worker();
   return query

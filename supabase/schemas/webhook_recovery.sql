@@ -5,9 +5,7 @@
 -- p_refusal  the 409 to return and to store if the endpoint is deleted or disabled
 -- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
-returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
@@ -70,9 +68,7 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
   p_refusal text
-) returns pay.admission
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s' as $$
+) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
   v_most_read constant integer := 20000;
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));

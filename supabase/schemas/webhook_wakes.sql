@@ -8,7 +8,7 @@
 -- Operator: stores the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the
 -- functions. Errors: invalid_parameter_value for an address or token that could not work.
 create or replace function pay.configure_relay(p_url text, p_token text)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
     raise exception 'relay url must end in /api-v1-payments/internal/relay'
@@ -27,9 +27,8 @@ grant execute on function pay.configure_relay(text, text) to pay_operator;
 
 -- The address and token with which the dispatcher is woken. No row if neither a delivery nor work
 -- with a provider is due, or if pay.configure_relay was not called.
-create or replace function pay.due_wake()
-returns table (url text, token text)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+create or replace function pay.due_wake() returns table (url text, token text)
+language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   if not exists (
@@ -50,7 +49,7 @@ grant execute on function pay.due_wake() to pay_operator;
 -- Records a request that wakes the dispatcher, so that pay.health can find its response, and
 -- deletes requests older than an hour.
 create or replace function pay.note_wake(p_request_id bigint)
-returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   delete from pay.dispatcher_wakes wake where wake.woken_at < now() - interval '1 hour';
@@ -62,7 +61,7 @@ grant execute on function pay.note_wake(bigint) to pay_operator;
 -- The requests of the last hour that woke the dispatcher.
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer rows 100 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -73,8 +72,7 @@ grant execute on function pay.recent_wakes() to pay_operator;
 
 -- The job: wakes the dispatcher when a delivery or work with a provider is due. Runs as the role of
 -- the job, which may use pg_net.
-create or replace function pay.wake_dispatcher()
-returns void language plpgsql volatile as $$
+create or replace function pay.wake_dispatcher() returns void language plpgsql volatile as $$
 declare
   v_wake record;
   v_request_id bigint;
