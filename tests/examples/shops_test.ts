@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import type {
   Checkout,
@@ -63,6 +64,12 @@ interface Order {
   refunded: number;
 }
 
+/** The commands that start them. */
+const STARTS: Record<string, [program: string, ...args: string[]]> = {
+  express_shop: ["node", "server.js"],
+  fastapi_shop: [".venv/bin/uvicorn", "shop:app", "--port", "0"],
+};
+
 const VISA = { card: { token: "pm_card_visa" } };
 const DECLINED = { card: { token: "pm_card_chargeDeclined" } };
 
@@ -79,7 +86,31 @@ async function runShopCases(name: string, step: Step, run: ConsoleCase): Promise
     await step("a webhook that comes again fulfils nothing", () => steps.deliverAgain());
     await step("the back office ships, refunds and cancels", () => steps.backOffice());
     await step("each mistake has its own response", () => steps.mistakes());
+    await step(
+      "it does not start where payers have no page",
+      () => startWithoutPage(name, folder, run),
+    );
   });
+}
+
+/** Starts the shop at the service without the URL of its page. */
+async function startWithoutPage(name: string, folder: string, { start }: ConsoleCase) {
+  await using service = Deno.serve({ port: 0, onListen: () => {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const sent = JSON.parse(await request.text() || "{}");
+    const { status, body } = await start.call(request.method, pathname, sent);
+    return Response.json({ ...body, url: null }, { status });
+  });
+  const [program, ...args] = STARTS[name]!;
+  const { code, stderr } = await new Deno.Command(program, {
+    ...{ args, cwd: join(folder, "examples", name) },
+    env: {
+      PAYMENTS_BASE_URL: `http://127.0.0.1:${service.addr.port}`,
+      ...{ PAYMENTS_API_KEY: start.test_key, WEBHOOK_SECRET: "whsec_", ADMIN_TOKEN },
+    },
+  }).output();
+  assert.notEqual(code, 0);
+  assert.match(new TextDecoder().decode(stderr), /CHECKOUT_URL/);
 }
 
 class ShopSteps {

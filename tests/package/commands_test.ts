@@ -124,9 +124,15 @@ Deno.test("payments create saves an instrument and uses it, and instruments list
 Deno.test("checkouts create, pay, get, list and cancel do what the API does", () =>
   withCommands(async ({ client, command }) => {
     const run = (...args: string[]) => command("checkouts", ...args);
-    const made = await run("create", "--amount", "1999", "--reference", "order-7", "--json");
-    const { id, methods } = JSON.parse(made.stdout);
-    assert.deepEqual(methods, ["card", "sepa_debit", "sepa", "swift"]);
+    const texts = ["--reference", "order-7", "--metadata", "shop=berlin,sum=1=1", "--locale", "de"];
+    const prices = ["--amount", "1999", "--other-prices", "2199USD, 21990000 USDC"];
+    const made = await run("create", ...prices, ...texts, "--json");
+    const { id, methods, other_prices, metadata, locale } = JSON.parse(made.stdout);
+    assert.deepEqual(methods, ["card", "sepa_debit", "sepa", "swift", "stablecoin"]);
+    assert.deepEqual([other_prices, metadata, locale], [
+      [{ amount_minor: 2199, currency: "USD" }, { amount_minor: 21_990_000, currency: "USDC" }],
+      ...[{ shop: "berlin", sum: "1=1" }, "de"],
+    ]);
     const declined = await run("pay", id, "--card", "4000 0000 0000 9995");
     assert.match(declined.stdout, /^pay_\w+ {2}declined insufficient_funds {2}19\.99 EUR\nchk_/);
     assert.equal(declined.code, 1);
@@ -152,8 +158,16 @@ Deno.test("checkouts create, pay, get, list and cancel do what the API does", ()
     assert.equal((await run("list")).stdout, line + order);
     assert.equal((await run("list", "--reference", "order-7")).stdout, order);
     assert.equal((await run("cancel", link_id)).stdout, line.replace("open", "cancelled"));
-    const wrong = await run("create", "--amount", "1", "--methods", "cash", "--json");
-    assert.deepEqual([wrong.code, JSON.parse(wrong.stdout).error.code], [2, "invalid_parameter"]);
+    for (
+      const [option, value, code] of [
+        ["--methods", "cash", "invalid_parameter"],
+        ["--other-prices", "USD", "invalid_arguments"],
+        ["--metadata", "berlin", "invalid_arguments"],
+      ] as const
+    ) {
+      const wrong = await run("create", "--amount", "1", option, value, "--json");
+      assert.deepEqual([wrong.code, JSON.parse(wrong.stdout).error.code], [2, code]);
+    }
   }));
 
 Deno.test("events list and resend, endpoints list and reset work on what the sandbox has", () =>

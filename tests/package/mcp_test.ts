@@ -152,6 +152,8 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     assert.deepEqual([attempt.status, attempt.payment.status], ["open", "pending"]);
     await use("pay_checkout", { id: link, card: order.card });
     assert.equal((await use("get_checkout", { id: link })).payments_count, 1);
+    const open = await use("list_checkouts", { status: "open" });
+    assert.deepEqual(open.data.map((one: { id: string }) => one.id), [link]);
     assert.equal((await use("cancel_checkout", { id: link })).status, "cancelled");
     const ended = await refused("pay_checkout", { id: link, card: order.card });
     assert.equal(ended.error.current_status, "cancelled");

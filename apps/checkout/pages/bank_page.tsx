@@ -12,6 +12,9 @@ import type { Trouble } from "../data/flow.ts";
 import { Frame, Title } from "../parts/panel.tsx";
 import { Back, NoPage, TroubleNotice } from "./checkout_page.tsx";
 
+/** Time until the next read without a connection. */
+const AGAIN_MS = 5_000;
+
 export function BankPage({ token }: { token: string }) {
   const { say } = useWords();
   const [challenge, setChallenge] = useState<Challenge | null>(null);
@@ -36,6 +39,11 @@ export function BankPage({ token }: { token: string }) {
     setBusy(false);
   };
   useEffect(() => void call(), []);
+  useEffect(() => {
+    if (trouble?.kind !== "offline" || challenge !== null) return;
+    const timer = setTimeout(call, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [trouble]);
 
   if (challenge === null || trouble?.kind === "unknown") {
     return <NoPage trouble={trouble} is_test onRead={() => call()} />;

@@ -3,7 +3,7 @@
 import { needsAddress } from "../data/attempt.ts";
 import { useWords } from "../data/words.ts";
 import type { CheckoutPage } from "../../../shared/schema/checkout_page.ts";
-import { TestValue, TestValues } from "./card_fields.tsx";
+import { TestValues } from "./card_fields.tsx";
 import { Box, type FieldProps, TextField } from "./fields.tsx";
 
 const TEST_IBAN = "DE89 3704 0044 0532 0130 00";
@@ -15,46 +15,26 @@ export function AccountFields({ page, ...form }: FieldProps & { page: CheckoutPa
   const is_saved = form.values["save"] === "yes";
   return (
     <>
-      <TextField
-        name="iban"
-        hint="iban_hint"
-        format={(text) => text.toUpperCase().replace(/\s/g, "").replace(/(.{4})(?=.)/g, "$1 ")}
-        input={{ autocomplete: "off", spellcheck: false, maxLength: 42 }}
-        {...form}
-      />
-      <TextField name="holder" input={{ autocomplete: "name", maxLength: 70 }} {...form} />
+      <TextField name="iban" {...form} />
+      <TextField name="holder" {...form} />
       {needsAddress(form.values["iban"] ?? "") && (
         <>
-          <TextField
-            name="street"
-            input={{ autocomplete: "address-line1", maxLength: 70 }}
-            {...form}
-          />
+          <TextField name="street" {...form} />
           <div class="pair">
-            <TextField
-              name="postal_code"
-              input={{ autocomplete: "postal-code", maxLength: 16 }}
-              {...form}
-            />
-            <TextField
-              name="city"
-              input={{ autocomplete: "address-level2", maxLength: 35 }}
-              {...form}
-            />
+            <TextField name="postal_code" {...form} />
+            <TextField name="city" {...form} />
           </div>
         </>
       )}
       {!livemode && (
-        <TestValues title={say("test_ibans")}>
-          <TestValue
-            value={TEST_IBAN}
-            result={say("test_approve")}
-            onUse={() => {
-              form.set("iban", TEST_IBAN);
-              form.set("holder", "Ada Lovelace");
-            }}
-          />
-        </TestValues>
+        <TestValues
+          title={say("test_ibans")}
+          values={[[TEST_IBAN, say("test_approve")]]}
+          onUse={(iban) => {
+            form.set("iban", iban);
+            form.set("holder", "Ada Lovelace");
+          }}
+        />
       )}
       <section class="mandate" aria-labelledby="mandate-title">
         <h2 id="mandate-title">{say("mandate_title")}</h2>

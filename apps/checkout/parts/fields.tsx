@@ -2,6 +2,7 @@
 
 import type { InputHTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { cardBrand, normalizeCardNumber } from "../../../shared/core/card_number.ts";
 import type { CheckoutPrice } from "../../../shared/schema/checkout.ts";
 import { type Key, useWords } from "../data/words.ts";
 
@@ -15,18 +16,38 @@ export interface FieldProps {
   set(name: string, value: string): void;
 }
 
-interface TextFieldProps extends FieldProps {
-  name: Key;
+type TextInput = InputHTMLAttributes<HTMLInputElement> & {
   hint?: Key;
-  input?: InputHTMLAttributes<HTMLInputElement>;
   /** Writes the text as people read it, while the payer types at its end. */
   format?(text: string): string;
-}
+};
+
+const DIGITS = { inputMode: "numeric", spellcheck: false } as const;
+/** The text fields by their names, which are those of their labels too. */
+const INPUTS = {
+  card_number: { ...DIGITS, autocomplete: "cc-number", maxLength: 23, format: cardNumberInGroups },
+  expiry: {
+    ...{ ...DIGITS, autocomplete: "cc-exp", maxLength: 9 },
+    ...{ hint: "expiry_hint", format: withSlash },
+  },
+  cvc: { ...DIGITS, autocomplete: "cc-csc", maxLength: 4, hint: "cvc_hint" },
+  iban: {
+    ...{ autocomplete: "off", spellcheck: false, maxLength: 42 },
+    ...{ hint: "iban_hint", format: ibanInGroups },
+  },
+  holder: { autocomplete: "name", maxLength: 70 },
+  street: { autocomplete: "address-line1", maxLength: 70 },
+  postal_code: { autocomplete: "postal-code", maxLength: 16 },
+  city: { autocomplete: "address-level2", maxLength: 35 },
+} satisfies Partial<Record<Key, TextInput>>;
 
 /** A text field with its label, hint and error. */
-export function TextField({ name, hint, input, format, values, faults, set }: TextFieldProps) {
+export function TextField({ name, values, faults, set }: FieldProps & {
+  name: keyof typeof INPUTS;
+}) {
   const { say } = useWords();
   const fault = faults[name];
+  const { hint, format, ...input }: TextInput = INPUTS[name];
   return (
     <div class="field">
       <label for={name}>{say(name)}</label>
@@ -45,6 +66,29 @@ export function TextField({ name, hint, input, format, values, faults, set }: Te
       <Fault name={name} fault={fault} />
     </div>
   );
+}
+
+/** Writes a card number in groups as on the card. */
+function cardNumberInGroups(text: string): string {
+  const digits = normalizeCardNumber(text);
+  const groups = cardBrand(digits) === "amex" ? /^(.{4})(.{1,6})?(.+)?$/ : null;
+  if (groups === null) return inFours(digits);
+  return digits.replace(groups, (...parts) => parts.slice(1, 4).filter(Boolean).join(" "));
+}
+
+function ibanInGroups(text: string): string {
+  return inFours(text.toUpperCase().replace(/\s/g, ""));
+}
+
+/** Writes a text in groups of four. */
+export function inFours(text: string): string {
+  return text.replace(/(.{4})(?=.)/g, "$1 ");
+}
+
+/** Writes `0829` as `08 / 29`. */
+function withSlash(text: string): string {
+  const [, month, year] = /^(\d{2})[ /]*(\d+)$/.exec(text.trim()) ?? [];
+  return month === undefined ? text : `${month} / ${year}`;
 }
 
 /** The choice among prices, unless there is one only. */

@@ -4,6 +4,7 @@ import encodeQR from "qr";
 import { useState } from "preact/hooks";
 import type { NextAction } from "../../../shared/schema/payment.ts";
 import { type Key, useWords } from "../data/words.ts";
+import { inFours } from "./fields.tsx";
 
 type SendAction = Exclude<NextAction, { type: "authenticate" }>;
 
@@ -16,7 +17,7 @@ export function TransferDetails({ action, merchant }: { action: SendAction; merc
   const rows: [name: Key, shown: string, copied: string][] = is_bank
     ? [
       ["holder", action.holder_name, action.holder_name],
-      ["iban", action.iban.replace(/(.{4})(?=.)/g, "$1 "), action.iban],
+      ["iban", inFours(action.iban), action.iban],
       ["bic", action.bic, action.bic],
       ["reference", action.reference, action.reference],
     ]

@@ -12,13 +12,11 @@ import {
   refuseArguments,
   SERVICE_OPTIONS,
   textOf,
+  UsageError,
   type Values,
 } from "../command.ts";
 import { printResult } from "../output.ts";
 import { openChange } from "../service_access.ts";
-
-/** The fields of a create without an option. */
-type WithoutOption = "other_prices" | "metadata" | "locale";
 
 export const CHECKOUTS_CREATE: Command = {
   name: "checkouts create",
@@ -26,14 +24,17 @@ export const CHECKOUTS_CREATE: Command = {
   options: {
     amount: { type: "string", value: "N", help: "in minor units: 1999 is 19.99 EUR (required)" },
     currency: { type: "string", value: "CODE", help: "ISO 4217 code, USDC or USDT (EUR)" },
+    "other-prices": { type: "string", value: "LIST", help: "such as 2199USD,21990000USDC" },
     link: { type: "boolean", help: "any number of payers can pay it" },
     methods: { type: "string", value: "LIST", help: "such as card,sepa; default: all that fit" },
     description: { type: "string", value: "TEXT", help: "for the payer" },
     reference: { type: "string", value: "TEXT", help: "your own reference" },
+    metadata: { type: "string", value: "LIST", help: "your own data: shop=berlin,table=7" },
     email: { type: "string", value: "ADDRESS", help: "of the customer" },
     "customer-id": { type: "string", value: "ID", help: "your own id of the customer" },
     save: { type: "string", value: "USAGE", help: "offer to save: on_session or off_session" },
     capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
+    locale: { type: "string", value: "CODE", help: "language of the page, such as de" },
     "return-url": { type: "string", value: "URL", help: "where the payer comes back" },
     "cancel-url": { type: "string", value: "URL", help: "for a payer who gives up" },
     "expires-at": { type: "string", value: "TIME", help: "by default in 24 hours" },
@@ -61,16 +62,38 @@ function readInput(values: Values): CreateCheckoutInput {
   // The API checks every value and names the field at fault.
   const fields = {
     currency: textOf(values, "currency") ?? "EUR",
-    methods: textOf(values, "methods")?.split(",") as CheckoutMethod[] | undefined,
+    other_prices: listOf(values, "other-prices")?.map(priceOf),
+    methods: listOf(values, "methods") as CheckoutMethod[] | undefined,
     customer: customerOf(values) as CheckoutFields["customer"],
     description: textOf(values, "description"),
     reference: textOf(values, "reference"),
+    metadata: metadataOf(values),
     capture: textOf(values, "capture") as CheckoutFields["capture"],
     save: textOf(values, "save") as CheckoutFields["save"],
+    locale: textOf(values, "locale"),
     return_url: textOf(values, "return-url"),
     cancel_url: textOf(values, "cancel-url"),
     max_payments: values["link"] === true ? null : undefined,
     expires_at: textOf(values, "expires-at"),
-  } satisfies Record<Exclude<keyof CheckoutFields, WithoutOption>, unknown>;
+  } satisfies Record<keyof CheckoutFields, unknown>;
   return { amount, ...fields };
+}
+
+function listOf(values: Values, name: string): string[] | undefined {
+  return textOf(values, name)?.split(",").map((text) => text.trim());
+}
+
+function priceOf(text: string) {
+  const [, amount, currency] = /^(\d+) *([A-Za-z]+)$/.exec(text) ?? [];
+  if (amount !== undefined) return { amount_minor: Number(amount), currency: currency! };
+  throw new UsageError(`--other-prices has "${text}": write minor units and a code, 2199USD`);
+}
+
+function metadataOf(values: Values): Record<string, string> | undefined {
+  const pairs = listOf(values, "metadata")?.map((text) => {
+    const [name, ...value] = text.split("=");
+    if (name && value.length > 0) return [name, value.join("=")];
+    throw new UsageError(`--metadata has "${text}": write name=value`);
+  });
+  return pairs && Object.fromEntries(pairs);
 }

@@ -12,7 +12,11 @@ import type {
   PayCheckoutInput,
 } from "../../client/mod.ts";
 import { explainError } from "../../../tools/generate/error_page.ts";
-import { CreateCheckoutBody, PayCheckoutBody } from "../../../shared/schema/checkout.ts";
+import {
+  CreateCheckoutBody,
+  ListCheckoutsQuery,
+  PayCheckoutBody,
+} from "../../../shared/schema/checkout.ts";
 import { SetClockBody } from "../../../shared/schema/clock.ts";
 import { ERROR_CODES } from "../../../shared/schema/error.ts";
 import { CreateFaultBody } from "../../../shared/schema/fault.ts";
@@ -171,6 +175,15 @@ export const TOOLS: readonly Tool[] = [
     effect: "read",
     input: { id: checkout },
     run: ({ id }, { client, signal }) => client.checkouts.retrieve(id, { signal }),
+  }),
+  tool({
+    name: "list_checkouts",
+    title: "List checkouts",
+    description: "Returns a page of checkouts and links, newest first.",
+    effect: "read",
+    input: { ...ListCheckoutsQuery.shape, limit },
+    run: ({ limit, ...filters }, { client, signal }) =>
+      fittingPage(limit, (limit) => client.checkouts.list({ ...filters, limit }, { signal })),
   }),
   tool({
     name: "pay_checkout",
