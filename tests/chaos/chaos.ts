@@ -4,11 +4,13 @@
  * codes: 0 if every promise held and every kind of fault happened, 1 if not, 2 for wrong arguments.
  */
 
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Verdict } from "./harness/audit.ts";
+import { isCutOff } from "./harness/killer.ts";
 import { setStage, type Stage } from "./harness/stage.ts";
 import { readCommit } from "../../tools/git.ts";
-import { type Judged, renderRun, ROOT, writePage } from "./report.ts";
 import { runBank } from "./worlds/banks/run.ts";
 import { KILL_POINTS } from "./worlds/cards/faults.ts";
 import { runCards } from "./worlds/cards/run.ts";
@@ -16,7 +18,6 @@ import { runChain } from "./worlds/chains/run.ts";
 import { runMoves } from "./worlds/moves/run.ts";
 import { runHostile } from "./worlds/sandbox/hostile_run.ts";
 import { runMain } from "./worlds/sandbox/main_run.ts";
-import { isCutOff } from "./worlds/sandbox/meanwhile.ts";
 import { runOutage } from "./worlds/sandbox/outage_run.ts";
 import { runSandboxes } from "./worlds/sandbox/sandboxes_run.ts";
 
@@ -48,6 +49,23 @@ interface ChaosOptions {
   /** The arguments that decide the sizes of the runs, as they were given. */
   sizes: string;
 }
+
+interface Judged {
+  run: string;
+  seconds: number;
+  verdicts: Verdict[];
+}
+
+interface Circumstances {
+  /** The command line after `deno task chaos` that repeats it. */
+  args: string;
+  commit: string;
+  day: string;
+}
+
+const PAGE = fileURLToPath(import.meta.resolve("./last_runs.md"));
+const ROOT = fileURLToPath(import.meta.resolve("../../"));
+const BREACHES_SHOWN = 10;
 
 /** From this number of operations on, each run has its full size. */
 const FULL_SIZE = 100_000;
@@ -194,4 +212,37 @@ function readOptions(args: readonly string[]): ChaosOptions {
     is_written: values.write,
     sizes: [...(values.full ? ["--full"] : []), ...sizes].join(" "),
   };
+}
+
+function renderRun({ run, seconds, verdicts }: Judged): string {
+  const lines = verdicts.flatMap(({ promise, says, breaches }) => {
+    const more = breaches.length - BREACHES_SHOWN;
+    return [
+      `${breaches.length === 0 ? "ok    " : "BROKEN"} ${promise.padEnd(4)} ${says}`,
+      ...breaches.slice(0, BREACHES_SHOWN).map((breach) => `       ${breach}`),
+      ...(more > 0 ? [`       and ${more} more`] : []),
+    ];
+  });
+  return [...lines, `       ${run}: ${seconds.toFixed(1)} s`].join("\n");
+}
+
+/** Writes a run to both tables of the page. It replaces the last one of the same name. */
+async function writePage(
+  { run, seconds, verdicts }: Judged,
+  { args, commit, day }: Circumstances,
+): Promise<void> {
+  const page = (await Deno.readTextFile(PAGE)).trimEnd().split("\n")
+    .filter((line) => !new RegExp(`^\\| ${run} *\\|`).test(line));
+  const figures = `${availableParallelism()} | ${Math.round(seconds)}`;
+  page.splice(
+    page.lastIndexOf(""),
+    0,
+    `| ${run} | \`${args}\` | ${commit} | ${day} | ${figures} |`,
+  );
+  for (const { promise, says, breaches } of verdicts) {
+    page.push(`| ${run} | ${promise} | ${breaches.length === 0 ? "yes" : "**no**"} | ${says} |`);
+  }
+  await Deno.writeTextFile(PAGE, page.join("\n") + "\n");
+  const format = new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", PAGE], cwd: ROOT });
+  if (!(await format.output()).success) throw new Error(`${PAGE} cannot be formatted`);
 }

@@ -151,3 +151,9 @@ export async function within(ms: number, holds: () => Promise<boolean>): Promise
   } while (performance.now() < give_up_at);
   return false;
 }
+
+/** Whether a query failed because the database was killed or is still starting. */
+export function isCutOff(error: unknown): boolean {
+  const code = (error as { code?: string } | null)?.code;
+  return code !== undefined && /^(CONNECT|ECONN|EPIPE|08|57P0)/.test(code);
+}

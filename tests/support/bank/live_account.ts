@@ -24,37 +24,7 @@ type AccountSettings = Parameters<typeof addBankAccount>[1];
 export type Entry = Record<string, string | null>;
 
 /** A service with a live account at a bank, and requests with its live key. */
-export interface LiveAccount {
-  service: TestService;
-  account: Awaited<ReturnType<typeof addBankAccount>>;
-  /** Calls the API. Without a body there is no idempotency key. `http` is the status. */
-  // deno-lint-ignore no-explicit-any
-  call(method: string, path: string, body?: unknown): Promise<any>;
-  // deno-lint-ignore no-explicit-any
-  post(path: string, body: unknown): Promise<any>;
-  /** Returns a payment, transfer or refund. */
-  // deno-lint-ignore no-explicit-any
-  show(id: string): Promise<any>;
-  // deno-lint-ignore no-explicit-any
-  transfer(body?: { amount?: number; holder_name?: string }): Promise<any>;
-  /** Creates a collection, by default with a mandate of its own. */
-  // deno-lint-ignore no-explicit-any
-  collect(body?: { amount?: number; mandate_id?: string; sequence?: string }): Promise<any>;
-  /** Creates a payment by bank transfer. Returns its id. */
-  request(amount?: number): Promise<string>;
-  /** Calls a route of the bridge. */
-  bridge(method: string, path: string, body?: string): ReturnType<TestService["call"]>;
-  /** Sends a file over the bridge, and applies it. Returns the result. */
-  // deno-lint-ignore no-explicit-any
-  importFile(file: string): Promise<any>;
-  /** Sends a notification, or a file of another kind, with entries that have ids of their own. */
-  // deno-lint-ignore no-explicit-any
-  send(entries: Entry | Entry[], kind?: "052" | "053" | "054", head?: string): Promise<any>;
-  /** Exports what waits over the bridge. Returns the id of the file as the bank repeats it. */
-  exportOrders(): Promise<string>;
-  /** Keeps the worker from applying files until it is told to work again, and does the work then. */
-  setLate(is_late: boolean): Promise<void>;
-}
+export type LiveAccount = ReturnType<typeof requestsOf>;
 
 /** An account in EUR, for every rail. */
 const IN_EUR: AccountSettings = {
@@ -163,31 +133,37 @@ export async function bookedOf({ sql }: TestService): Promise<[entries: number, 
 
 function requestsOf(
   service: TestService,
-  account: LiveAccount["account"],
+  account: Awaited<ReturnType<typeof addBankAccount>>,
   { currency }: AccountSettings,
-): LiveAccount {
+) {
   const method_kind = currency === "EUR" ? "sepa" : "swift";
   const { deps: { provider_worker } } = service;
   const notify = provider_worker.notify.bind(provider_worker);
   let mandates = 0;
   let entries = 0;
-  const call: LiveAccount["call"] = async (method, path, body) => {
+  /** Calls the API. Without a body there is no idempotency key. `http` is the status. */
+  // deno-lint-ignore no-explicit-any
+  const call = async (method: string, path: string, body?: unknown): Promise<any> => {
     const { status, body: response } = await service.call(method, `/api-v1-payments/v1/${path}`, {
       key: service.live.text,
       ...(body !== undefined && { body, idempotency_key: crypto.randomUUID() }),
     });
     return { ...response, http: status };
   };
-  const post: LiveAccount["post"] = (path, body) => call("POST", path, body);
-  const bridge: LiveAccount["bridge"] = (...request) => callBridge(service, account, ...request);
-  const importFile: LiveAccount["importFile"] = async (file) => {
+  const post = (path: string, body: unknown) => call("POST", path, body);
+  /** Calls a route of the bridge. */
+  const bridge = (method: string, path: string, body?: string) =>
+    callBridge(service, account, method, path, body);
+  /** Sends a file over the bridge, and applies it. Returns the result. */
+  const importFile = async (file: string) => {
     const { status, body } = await bridge("POST", "statements", file);
     await provider_worker.notify();
     return { ...body, http: status };
   };
   return {
     ...{ service, account, call, post, bridge, importFile },
-    show(id) {
+    /** Returns a payment, transfer or refund. */
+    show(id: string) {
       const paths = { pay: "payments", tr: "transfers", re: "refunds" };
       return call("GET", `${paths[id.split("_")[0] as keyof typeof paths]}/${id}`);
     },
@@ -196,6 +172,7 @@ function requestsOf(
         ...{ amount, currency: "EUR" },
         destination: { iban: { ...PAYEE, holder_name } },
       }),
+    /** Creates a collection, by default with a mandate of its own. */
     // A cut UUID can look like a card number.
     collect: ({ amount = 700, mandate_id = `M ${++mandates}`, sequence = "recurring" } = {}) =>
       post("payments", {
@@ -203,9 +180,11 @@ function requestsOf(
         iban: { iban: PAYER.iban, holder_name: PAYER.name },
         mandate: { id: mandate_id, signed_at: "2026-01-31", sequence },
       }),
-    request: async (amount = 1000) =>
+    /** Creates a payment by bank transfer. Returns its id. */
+    request: async (amount = 1000): Promise<string> =>
       (await post("payments", { amount, currency, method_kind })).id,
-    async send(given, kind = "054", head = "") {
+    /** Sends a notification, or a file of another kind, with entries that have ids of their own. */
+    async send(given: Entry | Entry[], kind: "052" | "053" | "054" = "054", head = "") {
       const texts = [given].flat().map((entry) =>
         writeEntry({ AcctSvcrRef: `ENTRY${10_000 + ++entries}`, ...entry })
       );
@@ -213,12 +192,14 @@ function requestsOf(
       assert.deepEqual([result.http, result.error], [200, null]);
       return result;
     },
-    async exportOrders() {
+    /** Exports what waits over the bridge. Returns the id of the file as the bank repeats it. */
+    async exportOrders(): Promise<string> {
       await bridge("POST", "files");
       const [{ name }] = (await bridge("GET", "files")).body.data;
       return /bf-[0-9a-z]+/.exec(name)![0];
     },
-    async setLate(is_late) {
+    /** Keeps the worker from applying files until it is told to work again, and does it then. */
+    async setLate(is_late: boolean) {
       // The bridge wakes the worker.
       provider_worker.notify = is_late ? () => Promise.resolve() : notify;
       if (!is_late) await notify();

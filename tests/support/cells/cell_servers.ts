@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { migrate } from "../../../apps/server/migrations/migrate.ts";
-import { type EndedProgram, type RunningProgram, runProgram } from "../common/running_program.ts";
+import { type RunningProgram, runProgram } from "../common/running_program.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
 import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
-import { type CellsProxy, startHaproxy } from "../proxy/cells_proxy.ts";
+import { startHaproxy } from "../proxy/cells_proxy.ts";
 
 const OPERATOR = fileURLToPath(new URL("../../../apps/operator/operator.ts", import.meta.url));
 /** An attempt is over before, also on a slow machine: otherwise it is made again. */
@@ -25,47 +25,22 @@ const KEEP_S = "4";
 const VARIABLE = /^[A-Z_]+=/;
 
 /** A cell. */
-interface Cell {
-  /** The name in the map. */
-  name: "a" | "b";
-  /** The URL of its database for the role `postgres`. */
-  url: string;
-  sql: postgres.Sql;
-  address: string;
-  /** Makes a sandbox or a live environment of an account, and returns a key. */
-  makeKey(account: string, label: string, livemode?: boolean): Promise<string>;
-  /** Starts its PostgreSQL again, also if it has ended. */
-  restartDatabase(): Promise<void>;
-  /** Kills its PostgreSQL and starts it again. */
-  killDatabase(): Promise<void>;
-}
-
+type Cell = Awaited<ReturnType<typeof openCell>>;
 /** The cells, the proxy and the commands. */
-export interface TwoCells {
-  a: Cell;
-  b: Cell;
-  proxy: CellsProxy;
-  /** The variables and the arguments of a move of an account to a cell. */
-  moveTo(cell: Cell, account: string): string[];
-  /** Starts `deno task cells` with these arguments. */
-  start(args: readonly string[]): RunningProgram;
-  /** Runs `deno task cells` to its end. */
-  run(args: readonly string[]): Promise<EndedProgram>;
-}
+export type TwoCells = Awaited<ReturnType<typeof openTwoCells>>;
 
 /**
  * Starts everything. `open` closes it.
  * @param disks folders for the database of the cell `b`; by default in memory
  */
-export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): Promise<TwoCells> {
+export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks) {
   const [a, b] = await Promise.all([openCell(open, "a"), openCell(open, "b", disks)]);
   const proxy = await startHaproxy({ a: a.address, b: b.address });
   open.defer(proxy.close);
   return {
-    a,
-    b,
-    proxy,
-    moveTo: (cell, account) => {
+    ...{ a, b, proxy },
+    /** The variables and the arguments of a move of an account to a cell. */
+    moveTo: (cell: Cell, account: string) => {
       const from = cell === a ? b : a;
       return [
         ...[`CELLS_FROM_URL=${from.url}`, `CELLS_TO_URL=${cell.url}`, "move"],
@@ -75,7 +50,7 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
       ];
     },
     start: startCells,
-    run: (args) => startCells(args).ended,
+    run: (args: readonly string[]) => startCells(args).ended,
   };
 }
 
@@ -99,9 +74,10 @@ export function startCells(
  */
 export async function openCell(
   open: AsyncDisposableStack,
-  name: Cell["name"],
+  /** The name in the map. */
+  name: "a" | "b",
   disks?: Disks,
-): Promise<Cell> {
+) {
   const settings = { wal_level: "logical", max_connections: "200", ...(disks && SMALL_WAL) };
   const server = await startSupabaseServer(17, settings, disks && { disks });
   open.defer(server.close);
@@ -114,11 +90,10 @@ export async function openCell(
   const functions = await launchServer(server.url, { lease_ms: LEASE_MS });
   open.defer(functions.kill);
   return {
-    name,
-    url: server.url,
-    sql,
+    ...{ name, url: server.url, sql },
     address: new URL(functions.base_url).host,
-    async makeKey(account, label, livemode = false) {
+    /** Makes a sandbox or a live environment of an account, and returns a key. */
+    async makeKey(account: string, label: string, livemode = false) {
       const [found] = await sql`select pay.find_environment(${account}, ${livemode}) as id`;
       const id = found!.id ?? idGenerator(Date.now())("env_");
       if (found!.id === null) await createEnvironment(sql, { id, account, livemode });
@@ -129,7 +104,9 @@ export async function openCell(
         prefix: label,
       });
     },
+    /** Starts its PostgreSQL again, also if it has ended. */
     restartDatabase: () => server.restart(),
+    /** Kills its PostgreSQL and starts it again. */
     async killDatabase() {
       Deno.kill(server.pid(), "SIGKILL");
       await server.restart();

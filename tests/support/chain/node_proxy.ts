@@ -7,14 +7,8 @@
 // deno-lint-ignore no-explicit-any
 type Change = (method: string, params: any[]) => object | undefined;
 
-/** A running proxy. */
-interface NodeProxy extends AsyncDisposable {
-  url: string;
-  change: Change;
-}
-
 /** Starts a proxy of a node on a free loopback port. */
-export function startNodeProxy(node_url: string): NodeProxy {
+export function startNodeProxy(node_url: string) {
   const respond = async (body: { id: number; method: string; params: unknown[] }) => {
     const changed = proxy.change(body.method, body.params);
     if (changed) return { jsonrpc: "2.0", id: body.id, ...changed };
@@ -25,11 +19,7 @@ export function startNodeProxy(node_url: string): NodeProxy {
       Array.isArray(body) ? await Promise.all(body.map(respond)) : await respond(body),
     );
   });
-  const proxy: NodeProxy = {
-    url,
-    change: () => undefined,
-    [Symbol.asyncDispose]: close,
-  };
+  const proxy = { url, change: (() => undefined) as Change, [Symbol.asyncDispose]: close };
   return proxy;
 }
 
@@ -37,22 +27,13 @@ export function startNodeProxy(node_url: string): NodeProxy {
 type SignerWay = "well" | "lost" | "dead" | "refused";
 
 /** A running signer. */
-export interface SignerDouble extends AsyncDisposable {
-  url: string;
-  way: SignerWay;
-  /** The nonces of the requests, in their order. */
-  nonces: number[];
-  /** The highest fees of the requests, in wei. */
-  fees: number[];
-  /** The most that each of them could cost, in wei. */
-  costs: number[];
-}
+export type SignerDouble = ReturnType<typeof startSigner>;
 
 /**
  * Starts a signer in front of a node that has the keys: it signs by `eth_sendTransaction` of the
  * node, and loses or refuses responses on demand.
  */
-export function startSigner(node_url: string): SignerDouble {
+export function startSigner(node_url: string) {
   const { url, close } = serve(async (body) => {
     const [{ nonce, gas, maxFeePerGas }] = body.params;
     signer.nonces.push(Number(nonce));
@@ -66,12 +47,15 @@ export function startSigner(node_url: string): SignerDouble {
     const signed = await (await askNode(node_url, body)).json();
     return signer.way === "lost" ? new Response(null, { status: 502 }) : Response.json(signed);
   });
-  const signer: SignerDouble = {
+  const signer = {
     url,
-    way: "well",
-    nonces: [],
-    fees: [],
-    costs: [],
+    way: "well" as SignerWay,
+    /** The nonces of the requests, in their order. */
+    nonces: [] as number[],
+    /** The highest fees of the requests, in wei. */
+    fees: [] as number[],
+    /** The most that each of them could cost, in wei. */
+    costs: [] as number[],
     [Symbol.asyncDispose]: close,
   };
   return signer;

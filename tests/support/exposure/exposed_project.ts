@@ -27,29 +27,10 @@ export const ENVIRONMENTS = {
 type Name = keyof typeof ENVIRONMENTS;
 
 /** The running project. */
-export interface ExposedProject {
-  /** As `postgres`, the role that deploys. It is no superuser. */
-  deployer: postgres.Sql;
-  /** As the superuser `supabase_admin`. */
-  admin: postgres.Sql;
-  admin_url: string;
-  /** Calls a function: `/<function>/…`. */
-  fetch(request: Request): Promise<Response>;
-  /** The API key of the sandbox of acme. */
-  test_key: string;
-  /** Calls the service with the key of an environment. Fails unless the response is a success. */
-  call(path: string, body: object, of?: Name): Promise<Row>;
-  /** Creates a payment of 1000 EUR cents. */
-  pay(body?: object, of?: Name): Promise<Row>;
-  /** Runs a statement as PostgREST does: as a role, for the user of a token. */
-  as(role: string, sub: string | null, statement: string): Promise<Row[]>;
-  /** Messages that the statements of `as` and of the deployer have raised. */
-  notices: string[];
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type ExposedProject = Awaited<ReturnType<typeof openExposedProject>>;
 
 /** Starts the project. */
-export async function openExposedProject(version: 15 | 17): Promise<ExposedProject> {
+export async function openExposedProject(version: 15 | 17) {
   await using opening = new AsyncDisposableStack();
   const server = await startSupabaseServer(version);
   opening.defer(() => server.close());
@@ -76,33 +57,41 @@ export async function openExposedProject(version: 15 | 17): Promise<ExposedProje
     webhook_master_secret: "master secret of the test service, 32 bytes and more",
   });
   opening.defer(() => product.close());
-  const call = async (path: string, body: object, of: Name = "test") => {
+  /** Calls the service with the key of an environment. Fails unless the response is a success. */
+  const call = async (path: string, body: object, of: Name = "test"): Promise<Row> => {
     const response = await keyedCall(product, "POST", `/${path}`, { key: keys[of], body });
     assert.ok(response.status < 300, response.text);
     return response.body;
   };
   const kept = opening.move();
   return {
+    /** As `postgres`, the role that deploys. It is no superuser. */
     deployer,
+    /** As the superuser `supabase_admin`. */
     admin,
     admin_url: server.admin_url,
-    fetch: (request) => product.fetch(request),
+    /** Calls a function: `/<function>/…`. */
+    fetch: (request: Request) => product.fetch(request),
+    /** The API key of the sandbox of acme. */
     test_key: keys.test,
     call,
-    pay: (body = {}, of = "test") =>
+    /** Creates a payment of 1000 EUR cents. */
+    pay: (body: object = {}, of: Name = "test") =>
       call("api-v1-payments/v1/payments", {
         amount: 1000,
         currency: "EUR",
         outcome: "success",
         ...body,
       }, of),
-    as: (role, sub, statement) =>
-      admin.begin(async (sql) => {
+    /** Runs a statement as PostgREST does: as a role, for the user of a token. */
+    as: (role: string, sub: string | null, statement: string) =>
+      admin.begin(async (sql): Promise<Row[]> => {
         const claims = JSON.stringify({ role, ...(sub !== null && { sub }) });
         await sql`select set_config('request.jwt.claims', ${claims}, true)`;
         await sql.unsafe(`set local session authorization authenticator; set local role ${role}`);
         return [...await sql.unsafe(statement)];
       }),
+    /** Messages that the statements of `as` and of the deployer have raised. */
     notices,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

@@ -8,15 +8,6 @@
 import assert from "node:assert/strict";
 import type { ExposedProject, Row } from "./exposed_project.ts";
 
-/** The running double. */
-interface SupabaseApi {
-  url: string;
-  /** The keys of the project: tokens of the roles anon and service_role. */
-  anon_key: string;
-  service_key: string;
-  close(): Promise<void>;
-}
-
 /** The content of a token. */
 interface Token {
   role: string;
@@ -42,7 +33,7 @@ function readToken(token: string | null | undefined): Token {
 }
 
 /** Starts the double on a free port of loopback. */
-export function startSupabaseApi(project: ExposedProject): SupabaseApi {
+export function startSupabaseApi(project: ExposedProject) {
   const channels = new Map<string, Channel[]>();
   /** Sends the messages that the database has made to the joined channels. */
   const deliver = async () => {
@@ -74,6 +65,7 @@ export function startSupabaseApi(project: ExposedProject): SupabaseApi {
   );
   return {
     url: `http://127.0.0.1:${server.addr.port}`,
+    /** The keys of the project: tokens of the roles anon and service_role. */
     anon_key: tokenOf({ role: "anon" }),
     service_key: tokenOf({ role: "service_role" }),
     close: () => server.shutdown(),

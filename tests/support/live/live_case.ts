@@ -8,37 +8,11 @@ import { idGenerator } from "../../../shared/core/ids.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { until } from "../common/until.ts";
 import { startSecondService } from "../service/second_service.ts";
-import {
-  no_stripe_double,
-  startStripeDouble,
-  type StripeBooks,
-  type StripeDouble,
-} from "../stripe/double.ts";
-import {
-  type CallOptions,
-  startService,
-  type TestResponse,
-  type TestService,
-} from "../service/service.ts";
+import { no_stripe_double, startStripeDouble, type StripeDouble } from "../stripe/double.ts";
+import { type CallOptions, startService, type TestService } from "../service/service.ts";
 
 /** A test's view of the product and its provider. */
-export interface LiveCase {
-  service: TestService;
-  double: StripeDouble;
-  /** The account of the live environment, `pac_…`. */
-  account_id: string;
-  /** The secret key at the double. */
-  secret: string;
-  /** The variables of the functions that begin with `PROVIDER_`. A test can change them. */
-  variables: Record<string, string>;
-  /** Creates a live payment of 1000 EUR cents with a token. */
-  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestResponse>;
-  /** Calls the payments function with the live key. */
-  call(method: string, path: string, options?: CallOptions): Promise<TestResponse>;
-  books(): Promise<StripeBooks>;
-  /** Runs the worker until it finds no more work. */
-  work(): Promise<void>;
-}
+export type LiveCase = Awaited<ReturnType<typeof makeCase>>;
 
 /** The secret that signs notifications for a test's account. */
 export const NOTIFICATION_SECRET = "whsec_live_case";
@@ -81,7 +55,7 @@ async function makeCase(
   service: TestService,
   running: StripeDouble,
   variables: Record<string, string>,
-): Promise<LiveCase> {
+) {
   const secret = variables.PROVIDER_STRIPE!;
   const account_id = idGenerator(Date.now())("pac_");
   await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
@@ -91,19 +65,24 @@ async function makeCase(
   // Every write has an idempotency key, so that the invariants check each response that is stored.
   const keyed = () => ({ key, idempotency_key: crypto.randomUUID() });
   return {
-    service,
-    double: running,
+    ...{ service, double: running },
+    /** The account of the live environment, `pac_…`. */
     account_id,
+    /** The secret key at the double. */
     secret,
+    /** The variables of the functions that begin with `PROVIDER_`. A test can change them. */
     variables,
-    pay: (body = {}, options = {}) =>
+    /** Creates a live payment of 1000 EUR cents with a token. */
+    pay: (body: Record<string, unknown> = {}, options: CallOptions = {}) =>
       service.pay({ card: { token: "pm_card_visa" }, ...body }, { ...keyed(), ...options }),
-    call: (method, path, options = {}) =>
+    /** Calls the payments function with the live key. */
+    call: (method: string, path: string, options: CallOptions = {}) =>
       service.call(method, `/api-v1-payments/v1${path}`, {
         ...(method === "GET" ? { key } : keyed()),
         ...options,
       }),
     books: () => running.books(secret),
+    /** Runs the worker until it finds no more work. */
     work: () => service.deps.provider_worker.notify(),
   };
 }

@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url";
 import { START_COMMAND } from "../../../packages/sandbox/start_command.ts";
 import { type EndedProgram, type RunningProgram, runProgram } from "../common/running_program.ts";
 import { keyedCall } from "../service/keyed_call.ts";
-import type { TestResponse } from "../service/service.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
@@ -17,18 +16,7 @@ export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 const READY = /Ctrl-C stops everything/;
 
 /** A start that serves. */
-export interface LocalStart {
-  pid: number;
-  base_url: string;
-  test_key: string;
-  data_dir: string;
-  /** The output so far. */
-  output(): string;
-  /** Sends a request to `base_url` + path with the test key. */
-  call(method: string, path: string, body?: unknown): Promise<TestResponse>;
-  /** Sends the signal and waits for the end. */
-  end(signal?: Deno.Signal): Promise<EndedProgram>;
-}
+export type LocalStart = Awaited<ReturnType<typeof launchStart>>;
 
 /** Environment variables of a start. PORT is 0 by default. */
 type StartEnvironment = Record<string, string> & { DATA_DIR: string };
@@ -46,7 +34,7 @@ export async function runStart(env: StartEnvironment, ...args: string[]): Promis
 export async function launchStart(
   env: StartEnvironment,
   command: readonly string[] = START_COMMAND,
-): Promise<LocalStart> {
+) {
   const child = spawn(env, command);
   await child.printed(READY);
   const { base_url, test_key } = await readCredentials(env.DATA_DIR);
@@ -55,11 +43,13 @@ export async function launchStart(
     base_url,
     test_key,
     data_dir: env.DATA_DIR,
+    /** The output so far. */
     output: child.output,
-    async call(method, path, body) {
-      return await keyedCall(base_url, method, path, { key: test_key, body });
-    },
-    async end(signal = "SIGTERM") {
+    /** Sends a request to `base_url` + path with the test key. */
+    call: (method: string, path: string, body?: unknown) =>
+      keyedCall(base_url, method, path, { key: test_key, body }),
+    /** Sends the signal and waits for the end. */
+    async end(signal: Deno.Signal = "SIGTERM") {
       child.kill(signal);
       let timer: ReturnType<typeof setTimeout> | undefined;
       const deadline = new Promise<never>((_, reject) => {

@@ -3,30 +3,19 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../common/free_port.ts";
-import { type Haproxy, runHaproxy } from "./haproxy.ts";
+import { runHaproxy } from "./haproxy.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/cells/", import.meta.url));
 
-/** The addresses of the cells, `127.0.0.1:<port>`. */
-interface Cells {
-  a: string;
-  b: string;
-}
-
 /** A proxy in front of cells. */
-export interface CellsProxy extends Haproxy {
-  /** `http://127.0.0.1:<port>` */
-  origin: string;
-  map_file: string;
-  /** The socket through which the map is changed. */
-  socket: string;
-}
+export type CellsProxy = Awaited<ReturnType<typeof startHaproxy>>;
 
 /**
  * Starts the proxy, and resolves when it takes connections.
+ * @param cells their addresses, `127.0.0.1:<port>`
  * @param map the lines of the map file, by default those of the example
  */
-export async function startHaproxy(cells: Cells, map?: string): Promise<CellsProxy> {
+export async function startHaproxy(cells: { a: string; b: string }, map?: string) {
   const folder = await Deno.makeTempDir({ prefix: "payments-haproxy-" });
   const port = freePort();
   const map_file = join(folder, "cells.map");
@@ -42,6 +31,7 @@ export async function startHaproxy(cells: Cells, map?: string): Promise<CellsPro
   return {
     origin: `http://127.0.0.1:${port}`,
     map_file,
+    /** The socket through which the map is changed. */
     socket,
     async close() {
       await proxy.close();

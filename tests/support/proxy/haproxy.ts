@@ -5,11 +5,6 @@ import { until } from "../common/until.ts";
 
 const PLACES = ["/usr/sbin/haproxy", "/usr/bin/haproxy", "/usr/local/sbin/haproxy"];
 
-/** A running proxy. */
-export interface Haproxy {
-  close(): Promise<void>;
-}
-
 /** Returns the path of the program, or null if it is not installed. */
 export function findHaproxy(): Promise<string | null> {
   return findProgram(PLACES);
@@ -24,7 +19,7 @@ export async function runHaproxy(
   config: string,
   port: number,
   env: Record<string, string> = {},
-): Promise<Haproxy> {
+) {
   const program = await findHaproxy();
   if (program === null) throw new Error("haproxy is not installed");
   const child = new Deno.Command(program, {

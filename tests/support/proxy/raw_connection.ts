@@ -7,18 +7,8 @@ export interface RawRequest {
   body?: string;
 }
 
-/** A connection over which a test writes requests itself. */
-interface RawConnection {
-  /** Sends a request and returns its response as text; "" if none arrives. */
-  send(request: RawRequest): Promise<string>;
-  close(): void;
-}
-
 /** Sends a first request over a new connection, and keeps it. */
-export async function keepConnection(
-  connection: Deno.Conn,
-  first: RawRequest,
-): Promise<RawConnection> {
+export async function keepConnection(connection: Deno.Conn, first: RawRequest) {
   const kept = rawConnection(connection);
   const text = await kept.send(first);
   if (!/^HTTP\/1\.1 2/.test(text)) throw new Error(`The first response is ${text}`);
@@ -26,10 +16,11 @@ export async function keepConnection(
 }
 
 /** Writes requests to a connection. */
-export function rawConnection(connection: Deno.Conn): RawConnection {
+export function rawConnection(connection: Deno.Conn) {
   const buffer = new Uint8Array(65_536);
   return {
-    async send({ line, headers = {}, body = "" }) {
+    /** Sends a request and returns its response as text; "" if none arrives. */
+    async send({ line, headers = {}, body = "" }: RawRequest) {
       const lines = Object.entries({ Host: "localhost", "Content-Length": body.length, ...headers })
         .map(([name, value]) => `${name}: ${value}\r\n`);
       await connection.write(

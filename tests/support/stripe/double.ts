@@ -37,39 +37,19 @@ interface StripeActions {
   movements: { owner: string; type: string; amount: number; fee?: number };
   /** Settles a refund of a payment with `pm_card_pendingRefund`, or makes any refund fail. */
   settle_refund: { refund: string; status: "succeeded" | "failed" };
-  /** Pays out the whole balance of a currency. The payout is on its way. */
+  /** Pays out the whole balance of a currency. The payout stays on its way. */
   payouts: { owner: string; currency: string };
-  /** Ends a payout that is on its way. A paid one can fail too. */
-  settle_payout: { payout: string; status: "paid" | "failed" | "canceled" };
   /** Ends an authorization, as Stripe does after seven days. */
   expire: { payment_intent: string };
   /** The network gives a saved card another expiry. */
   renew: { payment_method: string; exp_year: number };
-  /** Confirms a declined payment with another card, in the payer's browser. */
-  confirm_again: { payment_intent: string; payment_method: string };
 }
 
 /**
  * A running double. An owner is a secret key such as `sk_live_1`, or a connected account under it:
  * `sk_live_1/acct_1`. Each owner sees its own objects alone.
  */
-export interface StripeDouble {
-  base_url: string;
-  plant(...faults: Fault[]): Promise<void>;
-  /** Returns the names of the faults that still wait for calls. */
-  waitingFaults(): Promise<string[]>;
-  clearFaults(): Promise<void>;
-  notify(settings: Partial<NotificationSettings>): Promise<void>;
-  /** Does an action, and returns the object that it made or changed. */
-  act<A extends keyof StripeActions>(action: A, given: StripeActions[A]): Promise<StripeObject>;
-  /** Returns the books of an owner, or of all. */
-  books(owner?: string): Promise<StripeBooks>;
-  /** Kills the double's process and starts it again on the same port and journal. */
-  restart(): Promise<void>;
-  /** Kills localstripe, which forgets everything, and starts it again. */
-  restartEngine(): Promise<void>;
-  close(): Promise<void>;
-}
+export type StripeDouble = NonNullable<Awaited<ReturnType<typeof startStripeDouble>>>;
 
 /** Whether tests with the double are skipped. In CI a missing localstripe is a failure. */
 export const no_stripe_double = !has_localstripe && Deno.env.get("CI") === undefined;
@@ -78,7 +58,7 @@ if (no_stripe_double) {
 }
 
 /** Starts a double with empty books, or returns null if localstripe is missing. */
-export async function startStripeDouble(): Promise<StripeDouble | null> {
+export async function startStripeDouble() {
   if (!has_localstripe) return null;
   const folder = await Deno.makeTempDir({ prefix: "payments-stripe-" });
   const [port, admin_port, engine_port] = [freePort(), freePort(), freePort()];
@@ -101,16 +81,26 @@ export async function startStripeDouble(): Promise<StripeDouble | null> {
   let double = await startDouble(args);
   return {
     base_url: `http://127.0.0.1:${port}`,
-    plant: (...faults) => admin("faults", faults),
-    waitingFaults: () => admin("waiting_faults"),
-    clearFaults: () => admin("clear_faults"),
-    notify: (settings) => admin("notifications", settings),
-    act: (action, given) => admin(action, given),
-    books: (owner) => admin(`books${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`),
+    plant: (...faults: Fault[]): Promise<void> => admin("faults", faults),
+    /** Returns the names of the faults that still wait for calls. */
+    waitingFaults: (): Promise<string[]> => admin("waiting_faults"),
+    clearFaults: (): Promise<void> => admin("clear_faults"),
+    notify: (settings: Partial<NotificationSettings>): Promise<void> =>
+      admin("notifications", settings),
+    /** Does an action, and returns the object that it made or changed. */
+    act: <A extends keyof StripeActions>(
+      action: A,
+      given: StripeActions[A],
+    ): Promise<StripeObject> => admin(action, given),
+    /** Returns the books of an owner, or of all. */
+    books: (owner?: string): Promise<StripeBooks> =>
+      admin(`books${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`),
+    /** Kills the process of the double and starts it again on the same port and journal. */
     async restart() {
       await kill(double);
       double = await startDouble(args);
     },
+    /** Kills localstripe, which forgets everything, and starts it again. */
     async restartEngine() {
       await kill(engine);
       engine = await startLocalstripe(engine_port);

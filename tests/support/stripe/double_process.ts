@@ -14,9 +14,9 @@ import { renew } from "./cards.ts";
 import { Engine, EngineAway } from "./engine.ts";
 import { Faults, SERVER_ERROR } from "./faults.ts";
 import { Journal } from "./journal.ts";
-import { createPayout, moveBalance, settlePayout, settleRefund } from "./money.ts";
+import { createPayout, moveBalance, settleRefund } from "./money.ts";
 import { Notifier } from "./notifications.ts";
-import { cancel, confirmAgain } from "./payments.ts";
+import { cancel } from "./payments.ts";
 import { done, type Outcome, unexpectedState } from "./work.ts";
 
 const KINDS = [
@@ -95,10 +95,6 @@ async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
       return await api.change(given.owner, (work) => moveBalance(work, given));
     case "payouts":
       return await api.change(given.owner, (work) => createPayout(work, given.currency));
-    case "settle_payout":
-      return await api.change(given.payout, (work) => {
-        return settlePayout(work, given.payout, given.status);
-      });
     case "expire":
       return await api.change(given.payment_intent, (work) => {
         return cancel(work, given.payment_intent, { cancellation_reason: "automatic" });
@@ -106,10 +102,6 @@ async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
     case "renew":
       return await api.change(given.payment_method, (work) => {
         return renew(work, given.payment_method, given.exp_year);
-      });
-    case "confirm_again":
-      return await api.change(given.payment_intent, (work) => {
-        return confirmAgain(work, given.payment_intent, given.payment_method);
       });
   }
   return { status: 404, body: {} };

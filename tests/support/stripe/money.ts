@@ -79,7 +79,7 @@ export function moveBalance(
 
 /**
  * Pays out the balance of a currency, and debits the bank account if the balance is below zero. The
- * payout waits for `settlePayout`.
+ * payout stays on its way.
  */
 export function createPayout(work: Work, currency: string): Outcome {
   const open = work.journal.list(work.owner, "balance_transaction")
@@ -100,21 +100,6 @@ export function createPayout(work: Work, currency: string): Outcome {
   moved.payout = payout.id;
   for (const paid of open) work.put({ ...paid, payout: payout.id });
   work.event("payout.created", payout);
-  return done(payout);
-}
-
-/** Ends a payout as paid, or returns its money as failed or canceled. A paid one can fail later. */
-export function settlePayout(work: Work, id: string, status: string): Outcome {
-  const payout = work.find("payout", id);
-  if (payout?.status !== "pending" && !(payout?.status === "paid" && status === "failed")) {
-    return unexpectedState(payout);
-  }
-  work.put(payout).status = status;
-  if (status !== "paid") {
-    const type = status === "failed" ? "payout_failure" : "payout_cancel";
-    payout.failure_balance_transaction = work.move(type, payout, payout.amount).id;
-  }
-  work.event(`payout.${status}`, payout);
   return done(payout);
 }
 

@@ -3,12 +3,11 @@
 import type { EnginePayment } from "./engine.ts";
 import type { StripeObject } from "./journal.ts";
 import { askPayer, keepCard, namedCard } from "./cards.ts";
-import { OWN_CODES, paymentMethod, TOKENS } from "./tokens.ts";
+import { OWN_CODES, paymentMethod } from "./tokens.ts";
 import {
   done,
   type Form,
   metadataOf,
-  missing,
   nowSeconds,
   type Outcome,
   refuse,
@@ -123,21 +122,6 @@ export async function cancel(work: Work, id: string, form: Form): Promise<Outcom
   if (held?.paid) Object.assign(work.put(held), { refunded: true, amount_refunded: held.amount });
   work.event("payment_intent.canceled", intent);
   return done(intent);
-}
-
-/** Confirms a declined payment with another card, as a payer can who knows its client secret. */
-export async function confirmAgain(work: Work, id: string, name: string): Promise<Outcome> {
-  const intent = work.find("payment_intent", id);
-  if (intent?.status !== "requires_payment_method") return unexpectedState(intent);
-  const token = TOKENS.get(name);
-  if (!token) return missing("payment_method", 400);
-  Object.assign(work.put(intent), {
-    payment_method: name,
-    _token: token,
-    last_payment_error: null,
-  });
-  const { status } = await work.engine.judge(asEngineSees(intent));
-  return status === 402 ? decline(work, intent, token.decline) : charge(work, intent);
 }
 
 /** Returns a payment as localstripe confirms it. */

@@ -4,6 +4,7 @@
  */
 
 import type postgres from "postgres";
+import { written } from "../../../support/bank/bank.ts";
 import type { BankBooks } from "../../../support/bank/double.ts";
 import { brokenInvariants, failing, sumOf } from "../../harness/audit.ts";
 import type { BankOrder, PushPayment } from "./clients.ts";
@@ -160,9 +161,4 @@ function auditMoney({ payments, orders, books, subjects, booked }: BankEvidence)
       return [ours === theirs, `${name}: booked ${ours}, at the bank ${theirs}`];
     })),
   ];
-}
-
-/** Our id as bank files have it. */
-function written(id: string): string {
-  return id.replace("_", "-");
 }

@@ -24,7 +24,35 @@ import { auditBank, readBankRows } from "./audit.ts";
 import { BankCarrier } from "./carrier.ts";
 import { BankClients } from "./clients.ts";
 import { BankDays, OWN_ACCOUNT } from "./days.ts";
-import { BANK_KILL_POINTS, type BankKillPoint } from "./points.ts";
+
+/** The steps of exports and imports at which processes are killed. */
+type Point = [
+  name: string,
+  victim: "command" | "servers" | "PostgreSQL",
+  during: "orders" | "export" | "import",
+  table: string,
+  text: string,
+  /** Whether the operator's command does the work, or a bridge. */
+  by_command: boolean,
+];
+
+const POINTS: readonly Point[] = [
+  ["files not stored", "command", "export", "bank_exports", "pay.store_bank_exports(", true],
+  ["file not noted", "command", "export", "bank_exports", "pay.note_bank_export(", true],
+  ["entries not stored", "command", "import", "bank_entries", "pay.store_bank_rows(", true],
+  ["import not ended", "command", "import", "provider_totals", "pay.end_bank_file(", true],
+  ["order not recorded", "servers", "orders", "provider_events", "pay.record(", false],
+  ["files stored", "servers", "export", "bank_exports", "pay.store_bank_exports(", false],
+  ["import stored", "servers", "import", "bank_entries", "pay.import_bank_file(", false],
+  ["export", "PostgreSQL", "export", "bank_exports", "pay.store_bank_exports(", false],
+  // A bridge imports a file by one statement, and the command by several.
+  ["import", "PostgreSQL", "import", "bank_entries", "pay.store_bank_rows(", true],
+];
+
+const BANK_KILL_POINTS = POINTS.map(([step, victim, during, table, text, by_command]) => ({
+  ...{ name: `${victim}, ${step}`, victim, during, table, text, by_command },
+}));
+type BankKillPoint = typeof BANK_KILL_POINTS[number];
 
 interface BankOptions {
   seed: number;

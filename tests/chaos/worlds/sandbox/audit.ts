@@ -10,8 +10,7 @@ import { isLasting, type Received } from "./clients.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import { type Evidence, firstResponses, responsesOf, type StoredEvent } from "./evidence.ts";
 import { type Action, isRead, keyOf, type Operation, type Plan, type Story } from "./plan.ts";
-import { balanceFaults } from "./read_audit.ts";
-import { auditStories } from "./story_audit.ts";
+import { auditStories, balanceFaults } from "./story_audit.ts";
 
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const events = await evidence.sql<StoredEvent[]>`

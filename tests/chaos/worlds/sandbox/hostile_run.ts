@@ -61,7 +61,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   }
   const { id } = await client.addEndpoint(keyOf(0), { url: tarpit.url, events: EVENTS });
   const { key: attacker_key } = await stage.makeSandbox("attacker", "attacker");
-  const attacker = new Attacker(stage, hostile_client, attacker_key, slow.url);
+  const attacker = makeAttacker(stage, hostile_client, attacker_key, slow.url);
   const turn = async (status: "enabled" | "disabled") => {
     if (status === "disabled") await attacker.stop();
     const put = { method: "PUT", body: { status } };
@@ -136,52 +136,41 @@ function holdAttempts(stage: Stage, held_ms: number) {
  * A tenant that tries to take all slots of the dispatcher. In a loop it creates endpoints whose
  * receiver returns 200 slowly, creates payments, resets its sandbox and deletes the endpoints.
  */
-class Attacker {
-  #is_at_work = false;
-  #work = Promise.resolve();
-
-  constructor(
-    stage: Stage,
-    readonly client: RepeatingClient,
-    readonly key: string,
-    readonly url: string,
-  ) {
-    stage.atEnd(() => this.stop().catch(() => {}));
-  }
-
+function makeAttacker(stage: Stage, client: RepeatingClient, key: string, url: string) {
+  let is_at_work = false;
+  let work = Promise.resolve();
+  const attack = async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < ROUND.endpoints; i++) {
+      ids.push((await client.addEndpoint(key, { url, events: ["*"] })).id);
+    }
+    const pay = () => client.send(key, `${SANDBOX}/payments`, { body: COMPLETED });
+    await Promise.all(Array.from({ length: ROUND.payments }, pay));
+    await client.send(key, `${SANDBOX}/reset`, { body: {} });
+    for (const id of ids) {
+      await client.send(key, `${V1}/webhook_endpoints/${id}`, { method: "DELETE" });
+    }
+  };
+  /** Resolves after its last round; attempts may still be under way. */
+  const stop = async () => {
+    is_at_work = false;
+    await work;
+  };
   /** Resolves after `FILLING_ROUNDS` rounds. */
-  start(): Promise<void> {
-    this.#is_at_work = true;
+  const start = () => {
+    is_at_work = true;
     const filled = Promise.withResolvers<void>();
-    this.#work = (async () => {
-      for (let round = 1; this.#is_at_work; round++) {
+    work = (async () => {
+      for (let round = 1; is_at_work; round++) {
         const next = pause(ROUND.every_ms);
-        await this.#attack();
+        await attack();
         if (round === FILLING_ROUNDS) filled.resolve();
         await next;
       }
     })();
     // A round that fails also ends the wait.
-    return Promise.race([filled.promise, this.#work]);
-  }
-
-  /** Resolves after its last round; attempts may still be under way. */
-  async stop(): Promise<void> {
-    this.#is_at_work = false;
-    await this.#work;
-  }
-
-  async #attack(): Promise<void> {
-    const send = (path: string, request: { method?: string; body?: unknown }) =>
-      this.client.send(this.key, path, request);
-    const ids: string[] = [];
-    for (let i = 0; i < ROUND.endpoints; i++) {
-      const endpoint = { url: this.url, events: ["*"] };
-      ids.push((await this.client.addEndpoint(this.key, endpoint)).id);
-    }
-    const pay = () => send(`${SANDBOX}/payments`, { body: COMPLETED });
-    await Promise.all(Array.from({ length: ROUND.payments }, pay));
-    await send(`${SANDBOX}/reset`, { body: {} });
-    for (const id of ids) await send(`${V1}/webhook_endpoints/${id}`, { method: "DELETE" });
-  }
+    return Promise.race([filled.promise, work]);
+  };
+  stage.atEnd(() => stop().catch(() => {}));
+  return { start, stop };
 }

@@ -6,24 +6,27 @@
 
 import { join } from "node:path";
 import { freePort } from "../../../support/common/free_port.ts";
-import { until } from "../../../support/common/until.ts";
-import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
-import { RepeatingClient } from "../../harness/client.ts";
-import { readJournal } from "../../harness/journal.ts";
-import { killBackend, killPostgres } from "../../harness/killer.ts";
+import { pause, until } from "../../../support/common/until.ts";
+import { brokenInvariants, faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
+import { RepeatingClient, V1 } from "../../harness/client.ts";
+import { isCutOff, killBackend, killPostgres } from "../../harness/killer.ts";
 import { launch } from "../../../support/common/process.ts";
 import type { ProxyReport, ProxySettings } from "../../harness/proxy_process.ts";
-import { type Arrival, type ReceiverSettings, WAYS_TO_FAIL } from "../../harness/receiver.ts";
+import {
+  type Arrival,
+  readJournal,
+  type ReceiverSettings,
+  WAYS_TO_FAIL,
+} from "../../harness/receiver.ts";
 import {
   type ApiServer,
   type KeyedEnvironment,
   type Stage,
   untilAllWell,
 } from "../../harness/stage.ts";
-import { auditRun } from "./audit.ts";
+import { auditRun, overdrawnBalances } from "./audit.ts";
 import { PlanClients } from "./clients.ts";
-import { drain } from "./drain.ts";
-import { Auditor } from "./meanwhile.ts";
+import type { Evidence } from "./evidence.ts";
 import { type Plan, type PlannedKill, planOf, type Sandbox, SANDBOXES, VICTIMS } from "./plan.ts";
 
 interface MainRunOptions {
@@ -47,6 +50,12 @@ const RECEIVER_FAILS = 0.3;
 const GIVE_UP_MS = 120_000;
 const PROXIES = ["database", "clients 1", "clients 2"];
 
+const AUDIT_EVERY_MS = 2_000;
+const DELIVERY_DEADLINE_MS = 240_000;
+/** Waits above this count as long: one minute after the second failure, ten after the third. */
+const FAR_MS = 65_000;
+/** Attempts of a sandbox's delivery until it fails, and until the wait is long (contract §4). */
+const ATTEMPTS = { until_failed: 4, until_far: 3 } as const;
 /** The sandbox and the event types of each path of the receiver. */
 const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
   "/payments": { sandbox: "payments", events: ["*"] },
@@ -87,7 +96,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ve
   const replays = await clients.replay(direct);
   await receiver.end();
 
-  const arrivals = await readJournal<Arrival>(receiver.journal);
+  const arrivals = await readJournal(receiver.journal);
   const verdicts = await auditRun({
     ...{ plan, sql: stage.sql, journal: clients.journal, arrivals, replays, drained },
     environments: ids,
@@ -193,6 +202,127 @@ class Killer {
     await (victim === "server" ? server : this.receiver).restart();
     return killed_at;
   }
+}
+
+/** The audit during the run: reads the invariants repeatedly, and copies the ledger once. */
+class Auditor {
+  audits = 0;
+  readonly breaches: string[] = [];
+  #has_copy = false;
+  #is_over = false;
+  readonly #auditing: Promise<void>;
+
+  constructor(
+    readonly stage: Stage,
+    readonly environments: Evidence["environments"],
+    readonly isMidway: () => boolean,
+  ) {
+    this.#auditing = this.#auditUntilEnd();
+  }
+
+  /** Ends the audit; returns the movements of the copy that were changed or deleted later. */
+  async end(): Promise<string[]> {
+    this.#is_over = true;
+    await this.#auditing;
+    if (!this.#has_copy) return ["the run made no copy of the ledger"];
+    const rows = await this.stage.sql`
+      select transaction_id as id
+      from (table public.chaos_ledger except table pay.ledger_movements) gone limit 5`;
+    return rows.map(({ id }) => `ledger transaction ${id} was deleted or changed`);
+  }
+
+  async #auditUntilEnd(): Promise<void> {
+    while (!this.#is_over) {
+      const started = performance.now();
+      await this.#audit().catch((error) => {
+        if (!isCutOff(error)) this.breaches.push(`during the run: ${error}`);
+      });
+      // The audit takes at most a tenth of the time, except for the copy.
+      const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
+      const until_ms = performance.now() + pause_ms;
+      do await pause(50); while (
+        !this.#is_over && performance.now() < until_ms && !this.#wantsCopy()
+      );
+    }
+  }
+
+  async #audit(): Promise<void> {
+    const { sql } = this.stage;
+    const broken = await brokenInvariants(sql);
+    this.breaches.push(...broken.map((breach) => `during the run ${breach}`));
+    this.breaches.push(...await overdrawnBalances(sql, this.environments.transfers));
+    this.audits++;
+    if (!this.#wantsCopy()) return;
+    // An earlier try may have made the copy before its connection broke.
+    await sql`
+      create table if not exists public.chaos_ledger as select * from pay.ledger_movements
+      where environment_id not in (
+        select id from pay.environments where public_id = ${this.environments.resets}
+      )`;
+    const [copied] = await sql`select from public.chaos_ledger limit 1`;
+    if (copied === undefined) this.breaches.push("the ledger was empty in the middle of the run");
+    this.#has_copy = true;
+  }
+
+  #wantsCopy(): boolean {
+    return this.isMidway() && !this.#has_copy;
+  }
+}
+
+interface OpenDelivery {
+  environment_id: string;
+  id: string;
+  event_id: string;
+  status: string;
+  attempt_count: number;
+  is_far: boolean;
+  /** Whether an earlier event of its payment is still pending, on which its wait then depends. */
+  is_blocked: boolean;
+}
+
+/**
+ * Waits until no delivery is pending. If the receiver refused a delivery and kills used up two more
+ * attempts, it waits ten minutes or has failed; then this redelivers it, as a merchant would. A
+ * delivery in that state with fewer attempts is a fault.
+ */
+async function drain(
+  { sql }: Stage,
+  client: RepeatingClient,
+  environments: readonly KeyedEnvironment[],
+): Promise<Evidence["drained"]> {
+  const keys = new Map(environments.map(({ environment_id, key }) => [environment_id, key]));
+  const too_early = new Set<string>();
+  const redelivered = new Set<string>();
+  let late: string[] = [];
+  await until("every delivery has ended", async () => {
+    const open = await sql<OpenDelivery[]>`
+      select v.public_id as environment_id, d.id, d.event_id, d.status,
+        d.attempt_count,
+        d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
+        exists (
+          select from pay.webhook_deliveries e
+          where e.status = 'pending' and e.endpoint_id = d.endpoint_id
+            and e.subject_id = d.subject_id and e.sequence < d.sequence
+        ) as is_blocked
+      from pay.webhook_deliveries d
+      join pay.environments v on v.id = d.environment_id and v.retired_at is null
+      where d.status in ('pending', 'failed')`;
+    late = open.map(({ id }) => `late: ${id}`);
+    for (const { id, status, attempt_count, is_far, is_blocked } of open) {
+      const least = status === "failed" ? ATTEMPTS.until_failed : ATTEMPTS.until_far;
+      if (is_far && !is_blocked && attempt_count < least) {
+        too_early.add(`${id} is ${status} after ${attempt_count} attempts`);
+      }
+    }
+    if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
+    for (const { environment_id, id, event_id } of open) {
+      const path = `${V1}/webhook_deliveries/${id}/redeliver`;
+      const { status } = await client.send(keys.get(environment_id)!, path, { body: {} });
+      if (status === 200) redelivered.add(event_id);
+    }
+    return false;
+  }, DELIVERY_DEADLINE_MS).catch(({ message }) => late.push(message));
+  return { redelivered, faults: [...too_early, ...late] };
 }
 
 async function startBehindProxies(stage: Stage, seed: number) {

@@ -9,9 +9,8 @@ import { freePort } from "../../../support/common/free_port.ts";
 import { pause } from "../../../support/common/until.ts";
 import type { Verdict } from "../../harness/audit.ts";
 import { COMPLETED, eachAtOnce, RepeatingClient, SANDBOX } from "../../harness/client.ts";
-import { readJournal } from "../../harness/journal.ts";
 import { launch } from "../../../support/common/process.ts";
-import type { Arrival, ReceiverSettings } from "../../harness/receiver.ts";
+import { readJournal, type ReceiverSettings } from "../../harness/receiver.ts";
 import { type Stage, untilWell } from "../../harness/stage.ts";
 import { untilNone } from "../../harness/time.ts";
 import { judgeArrivals } from "./delivery_audit.ts";
@@ -82,7 +81,7 @@ export async function runOutage(
     deadline_ms,
   ).catch(() => {});
   const drained_s = (performance.now() - back) / 1_000;
-  const all = await readJournal<Arrival>(journal);
+  const all = await readJournal(journal);
   // The receiver refused deliveries that were signed before the jump of the clocks.
   const arrivals = all.filter(({ is_taken }) => is_taken);
   const { taken, disordered, stale, oldest_ms } = judgeArrivals(arrivals);
