@@ -1,11 +1,10 @@
 /**
- * Collections in a sandbox (contract §2): payments by SEPA under a mandate, from the create to the
- * due date, and what a mandate allows. tests/model has returns months later.
+ * Collections in a sandbox (contract §2): the result on the due date, and what a mandate allows.
+ * tests/model has returns months later, tests/races uses of one mandate at once.
  */
 
 import assert from "node:assert/strict";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
-import { recordOf } from "../support/database/payment_records.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import {
   advance,
@@ -18,7 +17,6 @@ import {
 } from "../support/service/service_case.ts";
 
 const AT = Date.parse("2026-06-08T08:09:10.111Z");
-const DAY_MS = 24 * 3_600_000;
 const DAY_S = 86_400;
 const DUE_ON = "2026-06-22";
 const MANDATE = { id: "M-1", signed_at: "2026-05-01", sequence: "recurring" };
@@ -39,26 +37,8 @@ async function read(service: TestService, id: string) {
   return (await service.call("GET", `${PAYMENTS}/${id}`)).body;
 }
 
-const fail = (service: TestService, id: string, return_code?: string) =>
-  service.call("POST", `${SANDBOX}/payments/${id}/advance`, {
-    body: { to: "failed", ...(return_code && { return_code }) },
-  });
-
 serviceCase("a collection has its result on the due date", async (t, service) => {
   await service.setClock(AT);
-  await t.step("it is processing, with its mandate and due date", async () => {
-    const { body } = await collect(service, { mandate: MANDATE });
-    assert.equal(body.status, "processing");
-    assert.deepEqual(body.method, {
-      type: "sepa",
-      iban: { country: "DE", last4: "3000" },
-      mandate: MANDATE,
-      due_on: DUE_ON,
-    });
-    const { events, ledger } = await recordOf(service, body.id);
-    assert.deepEqual(events.map(({ type }) => type), ["payment.created", "payment.processing"]);
-    assert.equal(ledger.size, 0);
-  });
   /** [name, body, status then, return code] */
   const RESULTS: [string, Record<string, unknown>, string, string | null][] = [
     ["an approved IBAN", {}, "completed", null],
@@ -83,25 +63,6 @@ serviceCase("a collection has its result on the due date", async (t, service) =>
       ]);
     });
   }
-  await service.setClock(AT);
-  await t.step(
-    "an advance before it has the result, and the due date changes nothing",
-    async () => {
-      const { body: paid } = await collect(service);
-      const { body: failed } = await collect(service);
-      assert.equal((await advance(service, paid.id, "completed")).body.status, "completed");
-      const { body: rejected } = await fail(service, failed.id, "AC01");
-      assert.deepEqual([rejected.status, rejected.failure_code, rejected.return_code], [
-        "failed",
-        "bank_return",
-        "AC01",
-      ]);
-      const before = [await read(service, paid.id), await read(service, failed.id)];
-      await service.setClock(Date.parse(DUE_ON) + DAY_MS);
-      await service.deps.provider_worker.notify();
-      assert.deepEqual([await read(service, paid.id), await read(service, failed.id)], before);
-    },
-  );
   await assertSilent(service.sql);
 });
 
@@ -163,7 +124,9 @@ serviceCase("a mandate allows what its uses leave", async (t, service) => {
       const mandate = { id: `code ${code}`, signed_at, sequence: "recurring" };
       const { body: { id } } = await collect(service, { mandate });
       await advance(service, id, "completed");
-      assert.equal((await fail(service, id, code)).status, 200);
+      const path = `${SANDBOX}/payments/${id}/advance`;
+      const failed = { body: { to: "failed", return_code: code } };
+      assert.equal((await service.call("POST", path, failed)).status, 200);
       const again = await collect(service, { mandate: { ...mandate, id: `CODE ${code}` } });
       if (is_over) assertRefused(again, 400, "invalid_parameter", "mandate.id");
       else assert.equal(again.status, 201, again.text);
@@ -206,22 +169,4 @@ serviceCase("a mandate allows what its uses leave", async (t, service) => {
     await service.call("POST", `${SANDBOX}/reset`, other);
     assert.equal((await collect(service, { mandate }, other)).status, 201);
   });
-});
-
-serviceCase("collections of one statement under one mandate", async (_t, service) => {
-  for (const [sequence, won] of [["first", 1], ["one_off", 1], ["recurring", 8]] as const) {
-    const mandate = { ...MANDATE, id: `statement ${sequence.length}`, sequence };
-    const all = await Promise.all(Array.from({ length: 8 }, () => collect(service, { mandate })));
-    assert.equal(all.filter(({ status }) => status === 201).length, won, sequence);
-    assert.equal(all.filter(({ status }) => status === 400).length, 8 - won, sequence);
-  }
-  const ibans = ["DE89370400440532013000", "DE69512108001245133000"];
-  const mandate = { ...MANDATE, id: "two payers" };
-  const all = await Promise.all(
-    Array.from({ length: 8 }, (_, i) => collect(service, { mandate, iban: ibans[i % 2] })),
-  );
-  assert.deepEqual(all.map(({ status }) => status).sort(), [
-    ...Array(4).fill(201),
-    ...Array(4).fill(400),
-  ]);
 });

@@ -51,6 +51,9 @@ const FURTHER: Further[] = ([
   ["createPayment swift", "advancePayment", 200, { of: "swift", body: { to: "pending" } }],
   ["createPayment token", "createPayment", 402, { body: { ...EUR, outcome: "declined" } }],
   ["createPayment outcome", "createPayment", 402, { body: { ...EUR, ...BLOCKED } }],
+  ["createTransfer wallet", "createTransfer", 402, {
+    body: { ...EUR, amount: 99_999_999_999, destination: { iban: "DE89 3704 0044 0532 0130 00" } },
+  }],
   ["createPayment card", "createPayment", 201, { body: { ...EUR, ...SECURE }, save: "failing" }],
   ["createPayment three_d_secure", "authenticatePayment", 402, {
     of: "failing",

@@ -124,6 +124,10 @@ const LIVE: [fault: string, method: string, path: string, body: unknown, code: s
   ["state", "POST", `${PAYMENTS}/:declined/refund`, {}, "invalid_state"],
   ["nothing", "POST", `${PAYMENTS}/:pending/cancel`, {}, "provider_not_configured"],
   ["nothing", "POST", PAYMENTS, { amount: 1, currency: "EUR" }, "provider_not_configured"],
+  ["nothing", "POST", "/api-v1-payments/v1/transfers", {
+    ...{ amount: 1, currency: "EUR" },
+    destination: { iban: "DE89 3704 0044 0532 0130 00", holder_name: "Ada" },
+  }, "provider_not_configured"],
 ];
 
 serviceCase("a live request with a fault gets the error of the fault", async (t, service) => {

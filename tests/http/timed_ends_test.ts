@@ -33,9 +33,6 @@ async function at(service: TestService, at_ms: number): Promise<void> {
 
 const read = async (service: TestService, id: string) =>
   (await service.call("GET", `${PAYMENTS}/${id}`)).body;
-const authenticate = (service: TestService, id: string) =>
-  service.call("POST", `${SANDBOX}/payments/${id}/authenticate`, { body: { result: "success" } });
-
 /** A move of a new payment. */
 type Move = (
   service: TestService,
@@ -88,28 +85,6 @@ serviceCase("an authorization ends after 7 days by itself", async (t, service) =
     });
   }
 }, { checkout_url: CHECKOUT_URL });
-
-serviceCase("a payment without its payer ends after 24 hours by itself", async (_, service) => {
-  await service.setClock(MADE_AT);
-  const { body: { id } } = await service.pay(THREE_D_SECURE);
-  await at(service, MADE_AT + DAY_MS - 1);
-  assert.equal((await read(service, id)).status, "requires_action");
-  await at(service, MADE_AT + DAY_MS);
-  const { failure_code, failure_message, next_action } = await read(service, id);
-  assert.deepEqual([failure_code, failure_message, next_action], [
-    "expired",
-    "The payer did not pay in time",
-    null,
-  ]);
-  const { events, ledger } = await recordOf(service, id);
-  assert.deepEqual(events.map(({ type }) => type), [
-    "payment.created",
-    "payment.requires_action",
-    "payment.failed",
-  ]);
-  assert.equal(ledger.size, 0);
-  assert.equal((await authenticate(service, id)).body.error.code, "invalid_state");
-});
 
 const MANDATE = { id: "M-1", signed_at: new Date().toISOString(), sequence: "recurring" };
 /** Times that a payment shows: [name; body; where it is; the status then] */
