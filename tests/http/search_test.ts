@@ -10,7 +10,14 @@ import { behindLock } from "../support/database/lock_waits.ts";
 import { purgeAll } from "../support/database/purge.ts";
 import { idsOf, page } from "../support/http/search.ts";
 import type { TestService } from "../support/service/service.ts";
-import { APPROVED, card, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import {
+  APPROVED,
+  assertRefused,
+  card,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const FIRST_AT = Date.parse("2026-03-01T12:00:00.000Z");
 
@@ -173,4 +180,48 @@ serviceCase("no words of an earlier text are written after an erasure", async (_
         '{ada,=ada@example.com}')))::int as personal
     from pay.search_words cross join unnest(words) word`;
   assert.deepEqual([left!.words > 0, left!.personal], [true, 0]);
+});
+
+serviceCase("GET /v1/payments finds a search as it was typed", async (t, service) => {
+  const customer = { email: "ada@example.com" };
+  const TEXTS = [
+    'a "quoted" back\\slash',
+    "line\nbreak",
+    "Zoë's — 100 %",
+    "tab\there",
+    '"end"',
+    ',"metadata":{"customer":',
+  ];
+  for (const text of TEXTS) await service.pay({ description: `<${text}>`, customer });
+  for (const text of TEXTS) {
+    await t.step(JSON.stringify(text), async () => {
+      const { data } = await page(service, text);
+      assert.deepEqual(data.map(({ description }) => description), [`<${text}>`]);
+    });
+  }
+  await t.step(
+    "in a part of a word letters beyond A to Z match in the same case only",
+    async () => {
+      const count = async (search: string) => (await page(service, search)).data.length;
+      assert.deepEqual([await count("oë’"), await count("oë"), await count("OË")], [0, 1, 0]);
+    },
+  );
+  for (const search of ["x", "x".repeat(101), "4242 4242 4242 4242"]) {
+    await t.step(`${search.slice(0, 20)} (${search.length}) is refused`, async () => {
+      const response = await service.call("GET", `${PAYMENTS}?${new URLSearchParams({ search })}`);
+      assertRefused(response, 400, "invalid_parameter", "search");
+    });
+  }
+  await t.step("transfers are found by their description", async () => {
+    await service.pay({ ...APPROVED.card, amount: 5000, currency: "EUR" });
+    const transfers = "/api-v1-payments/v1/transfers";
+    const body = { amount: 100, currency: "EUR", destination: APPROVED.sepa };
+    await service.call("POST", transfers, { body: { ...body, description: "Payout of May" } });
+    await service.call("POST", transfers, { body });
+    const found = await service.call("GET", `${transfers}?search=OF%20MAY`);
+    assert.deepEqual(
+      found.body.data.map(({ description }: { description: string }) => description),
+      ["Payout of May"],
+    );
+  });
 });

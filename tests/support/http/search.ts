@@ -4,6 +4,12 @@ import assert from "node:assert/strict";
 import type { TestService } from "../service/service.ts";
 import { PAYMENTS } from "../service/service_case.ts";
 
+interface Page {
+  data: { id: string; description: string | null }[];
+  has_more: boolean;
+  next_cursor: string | null;
+}
+
 /** A page of at most a hundred matches. `rest` are further parameters of the query. */
 export async function page(service: TestService, search: string, rest = "", key?: string) {
   const query = new URLSearchParams({ search });
@@ -13,7 +19,7 @@ export async function page(service: TestService, search: string, rest = "", key?
     key ? { key } : {},
   );
   assert.equal(found.status, 200, found.text);
-  return found.body as { data: { id: string }[]; has_more: boolean; next_cursor: string | null };
+  return found.body as Page;
 }
 
 /** The ids of a page, newest first. */
