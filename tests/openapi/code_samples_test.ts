@@ -27,7 +27,8 @@ type Printed = Record<string, unknown> | string;
 
 /** Runs samples of one language, one at a time. */
 interface SampleRunner {
-  run(source: string): Promise<Printed>;
+  /** @param call the request that the sample sends */
+  run(source: string, call: SampleCall): Promise<Printed>;
   close(): Promise<void>;
 }
 
@@ -121,7 +122,7 @@ for (const language of SAMPLE_LANGUAGES) {
         try {
           const run = (call: SampleCall) => {
             const sample = codeSamples(call).find(({ label }) => label === language.label)!;
-            return runner.run(sample.source);
+            return runner.run(sample.source, call);
           };
           await runExamples(served, run);
           await runWithoutExamples(served, run);
@@ -209,9 +210,17 @@ function runHere(env: Readonly<Record<string, string>>): SampleRunner {
   const before = new Map(Object.keys(env).map((name) => [name, Deno.env.get(name)]));
   for (const [name, value] of Object.entries(env)) Deno.env.set(name, value);
   const printed: Printed[] = [];
-  Object.assign(globalThis, { printSampleValue: (value: Printed) => printed.push(value) });
+  const { fetch } = globalThis;
+  let sent: RequestInit = {};
+  Object.assign(globalThis, {
+    printSampleValue: (value: Printed) => printed.push(value),
+    fetch(url: string, init: RequestInit = {}) {
+      sent = init;
+      return fetch(url, init);
+    },
+  });
   return {
-    async run(source) {
+    async run(source, { method, body }) {
       const own = "const console = { log: globalThis.printSampleValue };";
       const module = `${own}\n${source.replace('"@payments-api/client"', `"${CLIENT}"`)}`;
       const file = await Deno.makeTempFile({ suffix: ".ts" });
@@ -221,9 +230,12 @@ function runHere(env: Readonly<Record<string, string>>): SampleRunner {
       } finally {
         await Deno.remove(file);
       }
+      const sent_body = JSON.parse(String(sent.body ?? "{}"));
+      assert.deepEqual([sent.method ?? "GET", sent_body], [method, body ?? {}], source);
       return printed.pop()!;
     },
     close() {
+      globalThis.fetch = fetch;
       for (const [name, value] of before) {
         if (value === undefined) Deno.env.delete(name);
         else Deno.env.set(name, value);
