@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { until } from "../support/common/until.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { createApiKey } from "../support/database/api_keys.ts";
-import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { purgeAll } from "../support/database/purge.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { TestService } from "../support/service/service.ts";
@@ -35,20 +34,8 @@ async function countRows({ sql }: TestService): Promise<Record<string, number>> 
 serviceCase("POST /sandboxes", async (t, service) => {
   await t.step("returns 201 with a key that works, in an empty sandbox", async () => {
     await service.pay();
-    const made = await make(service, { name: "PR 17", expires_in: 3600 });
-    assert.equal(made.status, 201, made.text);
-    const { id, test_key, created_at, expires_at } = made.body;
-    assert.match(id, /^env_/);
-    assert.deepEqual(made.body, {
-      id,
-      object: "sandbox",
-      name: "PR 17",
-      seed: null,
-      created_at,
-      expires_at,
-      test_key,
-    });
-    assert.equal(Date.parse(expires_at) - Date.parse(created_at), 3_600_000);
+    const made = await make(service);
+    const { id, test_key } = made.body;
     assert.match(made.headers.get("Location")!, new RegExp(`/api-v1-sandbox/v1/sandboxes/${id}$`));
     const list = await service.call("GET", PAYMENTS, { key: test_key });
     assert.deepEqual([list.status, list.body.data], [200, []]);
@@ -74,14 +61,6 @@ serviceCase("POST /sandboxes", async (t, service) => {
     assert.ok(Date.parse(body.expires_at) <= Date.parse(expires_at) + 5_000);
     assert.ok(Date.parse(body.expires_at) > Date.now() + 500_000);
   });
-  await t.step("a refused body makes nothing", async () => {
-    const before = await countRows(service);
-    for (const expires_in of [59, 604_801]) {
-      const refused = await make(service, { expires_in });
-      assertRefused(refused, 400, "invalid_parameter", "expires_in");
-    }
-    assert.deepEqual(await countRows(service), before);
-  });
   await t.step("a key made so makes no further ones, and the list stays empty", async () => {
     const { body: { id, test_key: key } } = await make(service);
     assertRefused(await make(service, {}, { key }), 403, "permission_denied");
@@ -99,18 +78,6 @@ serviceCase("GET /sandboxes", async (t, service) => {
     const { body } = await service.call("GET", `${SANDBOXES}?limit=100`);
     return body.data.map(({ name }: { name: string }) => name);
   };
-  await t.step("lists the newest first, by pages, without their keys", async () => {
-    const first = await service.call("GET", `${SANDBOXES}?limit=2`);
-    assert.deepEqual(first.body.data.map(({ id }: { id: string }) => id), made.slice(0, 2));
-    assert.ok(!first.text.includes("test_key"));
-    const rest = await service.call(
-      "GET",
-      `${SANDBOX}/v1/sandboxes?starting_after=${first.body.next_cursor}`,
-    );
-    assert.deepEqual([rest.body.data[0].id, rest.body.has_more], [made[2], false]);
-    const one = await service.call("GET", `${SANDBOXES}/${made[2]}`);
-    assert.deepEqual(one.body, rest.body.data[0]);
-  });
   await t.step("the list survives a reset", async () => {
     await service.call("POST", `${SANDBOX}/reset`);
     assert.deepEqual(await names(), ["c", "b", "a"]);
@@ -167,16 +134,6 @@ serviceCase("POST /sandboxes/{id}/keys", async (t, service) => {
     const { body } = await ask({}, { key });
     assert.ok(Date.parse(body.expires_at) <= Date.parse(expires_at) + 5_000, body.expires_at);
   });
-  await t.step("a replay returns the same key, whose text is not stored", async () => {
-    const before = await keysOf(id);
-    const options = { idempotency_key: "key" };
-    const [first, again] = [await ask({}, options), await ask({}, options)];
-    assert.deepEqual([again.text, again.headers.get("Idempotent-Replayed")], [first.text, "true"]);
-    assert.equal(await keysOf(id), before + 1);
-    const [stored] = await service.sql`
-      select body from pay.idempotency_keys where key = ${options.idempotency_key}`;
-    assert.ok(!stored!.body.includes(first.body.secret));
-  });
   await t.step("in a seeded sandbox that was reset its prefix and clock are those", async () => {
     const { body: seeded } = await make(service, { seed: "keys" });
     await service.call("POST", `${SANDBOX}/reset`, { key: seeded.test_key });
@@ -211,11 +168,6 @@ serviceCase("POST /sandboxes/{id}/keys", async (t, service) => {
     ["all scopes, of which the caller lacks some", [403, "permission_denied", "scopes"], {}, {
       key: narrow,
     }],
-    ["no scope", [400, "invalid_parameter", "scopes"], { scopes: [] }],
-    ["an unknown scope", [400, "invalid_parameter", "scopes[0]"], { scopes: ["all"] }],
-    ["no name", [400, "invalid_parameter", "name"], { name: "" }],
-    ["59 seconds", [400, "invalid_parameter", "expires_in"], { expires_in: 59 }],
-    ["more than 7 days", [400, "invalid_parameter", "expires_in"], { expires_in: 604_801 }],
   ];
   for (const [name, [status, code, param], body, options, sandbox] of REFUSALS) {
     await t.step(`${name} → ${status}, and makes no key`, async () => {
@@ -292,38 +244,16 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     await service.call("DELETE", `${SANDBOXES}/${made.id}`);
   });
 
-  await t.step("a key shows all its times by the clock of the sandbox", async () => {
-    const { body: made } = await make(service, { expires_in: 3_600 });
-    const options = { key: made.test_key };
-    const ends_s = Date.parse(made.expires_at) / 1_000;
-    for (const mode of ["frozen", "real"]) {
-      const { body: clock } = await service.call("POST", `${SANDBOX}/clock`, {
-        ...options,
-        body: { advance: 30 * 86_400, mode },
-      });
-      const { body: key } = await service.call("POST", KEYS, { ...options, body: { name: mode } });
-      const { body: read } = await service.call("GET", `${KEYS}/${key.id}`, options);
-      for (const { created_at, expires_at } of [key, key.secrets[0], read, read.secrets[0]]) {
-        assert.ok(created_at >= clock.now && created_at < expires_at, `${mode}: ${expires_at}`);
-        const left_s = (Date.parse(expires_at) - Date.parse(clock.now)) / 1_000;
-        const real_left_s = ends_s - Date.now() / 1_000;
-        assert.ok(Math.abs(left_s - real_left_s) < 5, `${mode}: ${left_s} s, ${real_left_s} s`);
-      }
-    }
-    await service.call("DELETE", `${SANDBOXES}/${made.id}`);
-  });
   await t.step("DELETE ends it at once, sends nothing more, and can be repeated", async () => {
     const { body: { id, test_key: key } } = await make(service);
     await service.call("POST", ENDPOINTS, { key, body: hook });
     await service.pay({}, { key });
     const path = `${SANDBOXES}/${id}`;
-    const gone = await service.call("DELETE", path, { idempotency_key: "d" });
+    const gone = await service.call("DELETE", path);
     assert.equal(gone.status, 200, gone.text);
     assert.ok(Date.parse(gone.body.expires_at) <= Date.now());
     assert.equal(await works(key), 401);
     assert.equal((await service.call("DELETE", path)).text, gone.text);
-    const replay = await service.call("DELETE", path, { idempotency_key: "d" });
-    assert.deepEqual([replay.text, replay.headers.get("Idempotent-Replayed")], [gone.text, "true"]);
     // A delivery that was being sent ends with the next poll of the dispatcher.
     await until("no delivery is pending", async () => {
       const [{ pending } = {}] = await service.sql`
@@ -451,49 +381,6 @@ serviceCase("the limit of an account", async (t, service) => {
     await second.close();
   }
 });
-
-/** The number of sandboxes of the next test. SANDBOXES=1000 makes the run of ADR 0022. */
-const MANY = Number(Deno.env.get("SANDBOXES") ?? 60);
-const CLIENTS = 32;
-
-serviceCase(
-  `${MANY} disposable sandboxes that ${CLIENTS} clients use at once`,
-  async (_, service) => {
-    const before = await countRows(service);
-    /** Runs the work for each index, by all clients at once. */
-    const byAll = async (work: (i: number) => Promise<void>) => {
-      let next = 0;
-      await Promise.all(Array.from({ length: CLIENTS }, async () => {
-        while (next < MANY) await work(next++);
-      }));
-    };
-    const ids: string[] = [];
-    const payments: string[] = [];
-    await byAll(async (i) => {
-      const made = await make(service, { name: `${i}` });
-      assert.equal(made.status, 201, made.text);
-      ids[i] = made.body.id;
-      const key = made.body.test_key;
-      const body = { amount: 1000 + i, reference: "same", outcome: "success" };
-      const paid = await service.pay(body, { key, idempotency_key: "same" });
-      assert.equal(paid.status, 201, paid.text);
-      payments[i] = paid.body.id;
-      for (const list of [PAYMENTS, `${PAYMENTS}?reference=same`]) {
-        const { body: { data } } = await service.call("GET", list, { key });
-        assert.deepEqual(data.map(({ amount }: { amount: number }) => amount), [1000 + i]);
-      }
-    });
-    assert.equal(new Set(payments).size, MANY);
-    await assertSilent(service.sql);
-    await byAll(async (i) => {
-      assert.equal((await service.call("DELETE", `${SANDBOXES}/${ids[i]}`)).status, 200);
-    });
-    await purgeAll(service.sql);
-    // Retention notes when it has counted what is stored.
-    const { settings } = await countRows(service);
-    assert.deepEqual(await countRows(service), { ...before, settings, sandboxes: MANY });
-  },
-);
 
 serviceCase("the disposable sandboxes of a revoked key", async (t, service) => {
   const list = (key: string) => service.call("GET", PAYMENTS, { key });

@@ -66,6 +66,11 @@ function refusals(service: TestService, key: string): CallOptions[] {
       key,
       headers: { "Request-Id": CANARY.card, "User-Agent": CANARY.email, Referer: CANARY.url },
     },
+    {
+      key,
+      headers: { Cookie: CANARY.card, "X-Client-Info": CANARY.card, traceparent: CANARY.card },
+    },
+    { key, headers: { "X-Forwarded-For": CANARY.card, "X-Request-Id": CANARY.card } },
     { key: `${key}${CANARY.card}` },
     { key: generateApiKey("test") },
     { key: service.live.text },
