@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { APPROVED, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
-import { runUnguarded } from "../support/database/invariant_breaches.ts";
 import { removeDeletedRows, rowsRead } from "../support/database/pages_read.ts";
 
 const EVENTS = "/api-v1-payments/v1/events";
@@ -108,24 +107,6 @@ serviceCase("every event shows the transfer byte for byte as it was", async (_, 
   );
   assert.equal(shown[0], ended.text);
   assert.ok(shown.includes(created.text));
-});
-
-serviceCase("retention keeps a payment until its last event is gone", async (_, service) => {
-  const { sql } = service;
-  const payment = (await service.make({})).body;
-  const purge = () => sql`select pay.purge()`;
-  // As if the payment had been made 31 days ago and refunded now.
-  const [old] = await sql`select pay_internal.id_floor('pay_', now() - interval '31 days') as id`;
-  await sql`update pay.payments set id = ${old!.id} where id = ${payment.id}`;
-  await runUnguarded(
-    sql,
-    `update pay.events set subject_id = '${old!.id}' where subject_id = '${payment.id}'`,
-  );
-  await purge();
-  assert.equal((await sql`select from pay.payments`).length, 1);
-  await sql`delete from pay.events where subject_id = ${old!.id}`;
-  await purge();
-  assert.equal((await sql`select from pay.payments`).length, 0);
 });
 
 /** Changes of the past by the trigger that refuses them. */

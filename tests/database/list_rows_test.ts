@@ -73,6 +73,17 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
     await fillLists(connection, service.key.environment_id, { first: 501, rows: ROWS - 500 });
     await fillLists(connection, service.other.environment_id, { rows: ROWS });
     await t.step("with outdated statistics", assertBounded);
+    await t.step("from the middle", async () => {
+      const middle = `pay_${String(ROWS / 2).padStart(26, "0")}`;
+      const { rows } = await rowsRead(connection, LIST, [
+        hash,
+        "payments",
+        String(LIMIT),
+        middle,
+        "{}",
+      ]);
+      assert.ok(rows <= MAX_CHEAP_ROWS, `${rows} rows were read`);
+    });
     await t.step("with current statistics", async () => {
       await connection`analyze`;
       await assertBounded();

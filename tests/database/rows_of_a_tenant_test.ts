@@ -60,7 +60,7 @@ async function insertRows(
 /**
  * Fills three sandboxes. The first has the real clock and the second one that stands; both have
  * deliveries and operations that wait, in the second all for the same time. The third has an inbox
- * that nobody reads, events and idempotency keys.
+ * that nobody reads, payments with events, and idempotency keys.
  */
 async function fill(service: TestService, standing: TestKey): Promise<void> {
   const [a, b, c] = [service.key, standing, service.other].map(({ environment_id }) =>
@@ -105,6 +105,15 @@ async function fill(service: TestService, standing: TestKey): Promise<void> {
   await insertRows(service, "events", "environment_id, id, type, subject_id, created_at, body", [
     `select ${c}, ${id("evt_")}, 'payment.created', ${id("pay_c")}, now(), '{}' ${series}`,
   ]);
+  await insertRows(
+    service,
+    "payments",
+    `environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, sequence,
+      created_at, updated_at, body`,
+    [`select ${c}, ${
+      id("pay_c")
+    }, 'pending', 1, 0, 'EUR', 'card', 1, now(), now(), '{}' ${series}`],
+  );
   await insertRows(
     service,
     "idempotency_keys",
@@ -214,7 +223,7 @@ function casesOf({ key, other }: TestService, standing: TestKey): Case[] {
       target("target_at = frozen_at, runs_after = true"),
     ],
     ["reset_sandbox: deliveries", kept + 4 * CALLED_OFF + FEW, call("reset_sandbox", key, FRESH)],
-    ["reset_sandbox: events, keys", 3 * kept + FEW, call("reset_sandbox", other, FRESH)],
+    ["reset_sandbox: events, keys", 4 * kept + FEW, call("reset_sandbox", other, FRESH)],
     [
       "end_sandbox",
       4 * CALLED_OFF + FEW,
@@ -232,7 +241,7 @@ function casesOf({ key, other }: TestService, standing: TestKey): Case[] {
       `update pay.environments set retired_at = now() where id = '${key.environment_id}'`,
     ],
     [
-      "purge: keys of sandboxes that are younger than a day",
+      "purge: keys of sandboxes that are younger than a day, and payments with events",
       3 * PURGED + FEW,
       ["select pay.purge()"],
       // A clock that stands, whose keys are a day old in real time.

@@ -7,20 +7,11 @@ import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { idFloor, type IdGenerator, idGenerator } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
-import { fillSandbox } from "../support/database/filled_sandbox.ts";
-import { pagesRead, removeDeletedRows } from "../support/database/pages_read.ts";
 import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service/service.ts";
 import { RETENTION } from "../support/webhook/recording_receiver.ts";
 
 const NOW = Date.parse("2026-08-09T10:11:12.013Z");
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-/**
- * Idempotency keys of each of three times, and the pages that a search for expired ones may read:
- * most of them plan the deletion of each kind of row. The table has 1 000 pages.
- */
-const KEYS = 10_000;
-const MAX_PAGES = 650;
+const DAY = 86_400_000;
 /** The tables that are purged by age, children first. */
 const TABLES = [
   "webhook_deliveries",
@@ -133,62 +124,6 @@ serviceCase("POST /internal/retention deletes keys from 24 hours on", async (t, 
       await purge(service, NOW + after_ms);
       assert.deepEqual(await kept(), expected);
     });
-  }
-});
-
-serviceCase("pay.purge() finds expired keys without reading the others", async (t, service) => {
-  const { sql, key: { environment_id, id } } = service;
-  const makeKeys = (name: string, at_ms: number) =>
-    sql`
-      insert into pay.idempotency_keys
-        (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
-          created_at)
-      select ${environment_id}, ${id}, ${name} || n, sha256('x'), 'req_' || n, 'POST /x', 201,
-        repeat('x', 200), ${new Date(at_ms)}::timestamptz + n * interval '1 ms'
-      from generate_series(1, ${KEYS}::int) n`;
-  const connection = await sql.reserve();
-  const pagesOfPurge = (at_ms: number) =>
-    pagesRead(connection, "select pay.purge($1::text::timestamptz, $2::int)", [
-      new Date(at_ms).toISOString(),
-      String(KEYS),
-    ]);
-  const assertLittleIsRead = async (at_ms: number) => {
-    const pages = await pagesOfPurge(at_ms);
-    console.log(`${pages} pages for a look`);
-    assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
-  };
-  try {
-    await makeKeys("first", NOW);
-    await makeKeys("second", NOW + HOUR);
-    // The first calls plan their statements, which also reads pages.
-    for (let i = 0; i < 2; i++) await pagesOfPurge(NOW);
-    await t.step("in new pages", () => assertLittleIsRead(NOW + DAY));
-    await t.step("in pages that were used before", async () => {
-      await pagesOfPurge(NOW + DAY + KEYS);
-      const [left] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
-      assert.equal(left!.keys, KEYS);
-      await removeDeletedRows(sql, "pay.idempotency_keys");
-      await makeKeys("third", NOW + 2 * HOUR);
-      await assertLittleIsRead(NOW + DAY + HOUR);
-    });
-  } finally {
-    connection.release();
-  }
-});
-
-serviceCase("a batch of pay.purge() looks at no payment that has events", async (_, service) => {
-  await fillSandbox(service.sql, service.key.environment_id, 5_000);
-  await service.sql`analyze`;
-  const connection = await service.sql.reserve();
-  try {
-    const purge = () => pagesRead(connection, "select pay.purge(now(), 10)", []);
-    // The first call plans its statements, which also reads pages.
-    await purge();
-    const pages = await purge();
-    // About 500. A look at all payments reads 1 574.
-    assert.ok(pages < 1_000, `${pages} pages were read`);
-  } finally {
-    connection.release();
   }
 });
 
