@@ -46,15 +46,6 @@ function runModule(text: string, env: Record<string, string>): Promise<string[]>
   });
 }
 
-Deno.test("every block of the page belongs to a side, and each side has as many", () => {
-  const blocks = codeBlocks(PAGE).filter(({ language }) => language === "ts");
-  const sides = (["With Stripe:", "Here:"] as const).map(moduleOf);
-  assert.equal(
-    sides.join("\n").length + blocks.length,
-    blocks.map(({ text }) => `${text}\n`).join("").length + blocks.length - 1,
-  );
-});
-
 Deno.test({
   name: "Stripe's code runs with the package stripe at stripe-mock",
   ignore: no_stripe_mock,

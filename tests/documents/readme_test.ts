@@ -27,7 +27,6 @@ import {
   type ShellExample,
   shellExamples,
   tableRows,
-  uncheckedCurls,
 } from "../support/documents/readme_document.ts";
 import { runInOneShell } from "../support/documents/readme_shell.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
@@ -60,7 +59,6 @@ const SHELLS: (readonly [path: string, document: string])[][] = await Promise.al
     Promise.all(paths.map(async (path) => [path, await readCloneDocument(path)] as const))
   ),
 );
-const RUN = SHELLS.flat();
 
 /** A whole program of a document. */
 interface Program {
@@ -202,21 +200,6 @@ async function runWorkflow({ base_url, test_key, call }: LocalStart, folder: str
   await run(end);
   assert.ok(Date.parse((await read()).expires_at) <= Date.now());
 }
-
-Deno.test("every curl of README.md and the tutorials is run and compared", () => {
-  for (const [path, document] of RUN) assert.deepEqual(uncheckedCurls(document), [], path);
-  const curls = RUN.flatMap(([, document]) => shellExamples(document))
-    .filter(({ script }) => script.includes("curl"));
-  assert.ok(curls.length >= 20, `${curls.length} blocks with curl`);
-});
-
-Deno.test("no block of README.md and the tutorials can wait for ever", () => {
-  for (const [path, document] of RUN) {
-    for (const { script, line } of shellExamples(document)) {
-      assert.doesNotMatch(script, /\b(?:until|while)\b/, `${path}, block at line ${line}`);
-    }
-  }
-});
 
 Deno.test({
   name: "the block of the webhook in README.md ends and says why if no webhook comes",

@@ -1,27 +1,20 @@
 /**
  * `deno task serve`: its settings, the databases that it refuses, its stop, and its ticker with two
- * instances on one database, of which one is killed at a time. It and `deno task start` go on when
- * clients leave: 1 100 without a key at the limit of connections, and one whose request is to lose
- * its connection.
+ * instances on one database, of which one is killed at a time.
  */
 
 import assert from "node:assert/strict";
-import { connect } from "node:http2";
 import { availableParallelism } from "node:os";
 import postgres from "postgres";
 import { showRecord } from "../../apps/operator/migrate.ts";
-import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
 import { readServeSettings } from "../../apps/server/production/serve_settings.ts";
 import { openServeDatabase } from "../../apps/server/production/serve_database.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { pause, until } from "../support/common/until.ts";
 import { cloneDatabase, createEmptyDatabase } from "../support/database/database.ts";
 import { STAND_INS } from "../support/database/scheduled_database.ts";
-import { launchStart } from "../support/local/local_start.ts";
 import { openStage, SETTINGS } from "../support/production/production_stage.ts";
 import { runInstance, runMigrate } from "../support/production/serve_process.ts";
-import { PAYMENTS } from "../support/service/service_case.ts";
 import { openRecorder, shown } from "../support/webhook/recording_receiver.ts";
 
 const PAYMENT = { amount: 1000, currency: "EUR" };
@@ -244,78 +237,4 @@ Deno.test("deno task serve finishes requests under way after SIGTERM, and exits 
   const { code, output } = await ending;
   assert.equal(code, 0, output);
   assert.equal((await sql`select from pay.payments where id = ${id}`).length, 1);
-});
-
-const CLIENTS = CONNECTION_LIMITS.connections + 76;
-const ATTACK_MS = 3_000;
-
-interface Target {
-  base_url: string;
-  key: string;
-}
-
-/** Connects, reads a 401 and leaves, with many clients at a time. */
-async function leaveAtLimit({ base_url }: Target): Promise<void> {
-  const { hostname, port, pathname } = new URL(base_url + PAYMENTS);
-  const request = new TextEncoder().encode(`GET ${pathname} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  const until = performance.now() + ATTACK_MS;
-  let refused = 0;
-  await Promise.all(Array.from({ length: CLIENTS }, async () => {
-    while (performance.now() < until) {
-      const client = await Deno.connect({ hostname, port: Number(port) });
-      const head = new Uint8Array(12);
-      // The server resets some connections, because there are too many.
-      await client.write(request).then(() => client.read(head)).catch(() => {});
-      if (new TextDecoder().decode(head) === "HTTP/1.1 401") refused++;
-      client.close();
-    }
-  }));
-  assert.ok(refused > CLIENTS / 2, `${refused}`);
-}
-
-/** Sends a request over HTTP/2 and leaves before the service ends the connection. */
-async function leaveBeforeLoss({ base_url, key }: Target): Promise<void> {
-  const { origin, pathname } = new URL(base_url + PAYMENTS);
-  for (const leaves_after_ms of [2, 5, 10, 20]) {
-    const session = connect(origin).on("error", () => {});
-    const stream = session.request({
-      ":method": "POST",
-      ":path": pathname,
-      "authorization": `Bearer ${key}`,
-      "content-type": "application/json",
-      "sandbox-fault": "connection_lost_after",
-    }).on("error", () => {});
-    stream.end(JSON.stringify(PAYMENT));
-    await pause(leaves_after_ms);
-    session.destroy();
-  }
-}
-
-async function attack(target: Target): Promise<void> {
-  await leaveBeforeLoss(target);
-  await leaveAtLimit(target);
-  const response = await fetch(`${target.base_url}/api-v1-payments/health`);
-  assert.equal(response.status, 200, await response.text());
-}
-
-Deno.test("deno task start outlives clients that leave", () =>
-  withTemporaryFolder(async (data_dir) => {
-    const start = await launchStart({ DATA_DIR: data_dir });
-    try {
-      await attack({ base_url: start.base_url, key: start.test_key });
-    } finally {
-      const { code, output } = await start.end();
-      assert.equal(code, 0, output);
-    }
-    assert.doesNotMatch(await Deno.readTextFile(`${data_dir}/server.log`), /"uncaught/);
-  }));
-
-Deno.test("deno task serve outlives clients that leave", async () => {
-  await using open = new AsyncDisposableStack();
-  const { key, launch } = await openStage(open);
-  const instance = await launch();
-  await attack({ base_url: instance.base_url, key });
-  const { code, output } = await instance.end("SIGTERM");
-  assert.equal(code, 0, output);
-  assert.doesNotMatch(output, /"uncaught/);
 });

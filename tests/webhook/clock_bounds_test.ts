@@ -134,11 +134,7 @@ function accepts({ event, headers }: Arrival): boolean {
   return Number(headers.get("Webhook-Attempt")) >= needs;
 }
 
-webhookCase(`an advance of ${DAYS} days with ${DELIVERIES} deliveries`, async (
-  t,
-  service,
-  hooks,
-) => {
+webhookCase(`${DAYS} days with ${DELIVERIES} deliveries`, async (t, service, hooks) => {
   await set(service, { mode: "frozen" });
   await addEndpoint(service, hooks.url("/hook"), { events: ["payment.created"] });
   hooks.judge = (arrival) => accepts(arrival) ? 200 : 500;

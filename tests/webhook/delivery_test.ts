@@ -121,11 +121,7 @@ webhookCase("an endpoint gets no event from before its creation", async (_, serv
   assert.equal(hooks.arrivals.length, 1);
 });
 
-webhookCase("live events arrive too, but never at a private address", async (
-  _,
-  service,
-  hooks,
-) => {
+webhookCase("live events arrive, but not at a private address", async (_, service, hooks) => {
   // The database then holds a URL that the API refuses. The sender checks it again.
   const live = { key: service.live.text };
   const { id } = await addLive(service, "/");
@@ -137,11 +133,7 @@ webhookCase("live events arrive too, but never at a private address", async (
   assert.equal(delivery.attempts[0].error, "connection_failed");
 });
 
-webhookCase("deliveries have the traceparent of the request that made their event", async (
-  t,
-  service,
-  hooks,
-) => {
+webhookCase("deliveries have the traceparent of their request", async (t, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"));
   const { id: inbox_id } = await addInbox(service);
   const [CREATE, OTHER] = ["a", "b"].map((digit) =>

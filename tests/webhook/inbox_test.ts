@@ -22,10 +22,7 @@ import { until } from "../support/common/until.ts";
 const HOOKS = "https://example.com/hooks";
 const TYPES = ["payment.created", "payment.completed"];
 
-serviceCase("GET /inbox gives the deliveries in order, signed for verifyWebhook", async (
-  t,
-  service,
-) => {
+serviceCase("GET /inbox gives the deliveries in order, and signed", async (t, service) => {
   const { id, secret } = await addInbox(service);
   const paid = await service.make({ outcome: "success" });
   const { status, body } = await readInbox(service, id);
@@ -243,11 +240,7 @@ webhookCase("PUT delivery: url sends what is not acknowledged", async (t, servic
   });
 });
 
-webhookCase("PUT delivery: inbox takes over what is pending, after an attempt under way", async (
-  _,
-  service,
-  hooks,
-) => {
+webhookCase("an inbox takes over what is pending, after an attempt", async (_, service, hooks) => {
   const { held, release } = holdResponses(hooks);
   const { id } = await addEndpoint(service, hooks.url("/"));
   await service.make({ outcome: "success" });
@@ -314,11 +307,7 @@ webhookCase("the end of an inbox", async (t, service) => {
   });
 });
 
-webhookCase("an inbox beside a URL gets the same bytes, without a read", async (
-  _,
-  service,
-  hooks,
-) => {
+webhookCase("an inbox beside a URL gets the same bytes", async (_, service, hooks) => {
   const { id } = await addInbox(service);
   await addEndpoint(service, hooks.url("/"));
   await service.make({ outcome: "success" });

@@ -115,20 +115,13 @@ serviceCase("/internal/… without a configured token is 401", async (t, service
 
 const statements: string[] = [];
 
-serviceCase(
-  "POST /internal/relay of functions without a master secret is 503, and says why",
-  async (
-    _,
-    service,
-  ) => {
-    const response = await service.call("POST", WAKE, { key: RELAY_TOKEN });
-    assertRefused(response, 503, "service_unavailable");
-    assert.match(response.body.error.message, /WEBHOOK_MASTER_SECRET/);
-    assert.ok(response.headers.has("Retry-After"));
-    await until(
-      "the work of providers goes on",
-      () => statements.some((text) => text.includes("pay.lease_provider_work")),
-    );
-  },
-  { ...NO_DISPATCHER, on_statement: (text) => void statements.push(text) },
-);
+serviceCase("without a master secret the relay says why it is 503", async (_, service) => {
+  const response = await service.call("POST", WAKE, { key: RELAY_TOKEN });
+  assertRefused(response, 503, "service_unavailable");
+  assert.match(response.body.error.message, /WEBHOOK_MASTER_SECRET/);
+  assert.ok(response.headers.has("Retry-After"));
+  await until(
+    "the work of providers goes on",
+    () => statements.some((text) => text.includes("pay.lease_provider_work")),
+  );
+}, { ...NO_DISPATCHER, on_statement: (text) => void statements.push(text) });

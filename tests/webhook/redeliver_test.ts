@@ -105,11 +105,7 @@ webhookCase("a delivery keeps 50 attempts of at most 8 kB", async (_, service, h
   assert.ok(JSON.stringify(attempts).length < 8_300);
 });
 
-webhookCase("POST /redeliver of a pending delivery does not wait until it is due", async (
-  _,
-  service,
-  hooks,
-) => {
+webhookCase("POST /redeliver does not wait until it is due", async (_, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
@@ -130,11 +126,7 @@ webhookCase("POST /redeliver of a pending delivery does not wait until it is due
   ]);
 });
 
-webhookCase("POST /redeliver during an attempt adds no other attempt", async (
-  _,
-  service,
-  hooks,
-) => {
+webhookCase("POST /redeliver during an attempt adds no other", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   const response = Promise.withResolvers<number>();
   hooks.judge = () => response.promise;

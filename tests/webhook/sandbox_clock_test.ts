@@ -100,11 +100,7 @@ webhookCase("retries wait for the clock of the sandbox", async (t, service, rece
   });
 });
 
-webhookCase("a clock that is ahead and runs makes retries due in real time", async (
-  _,
-  service,
-  receiver,
-) => {
+webhookCase("retries are due in real time on a clock ahead", async (_, service, receiver) => {
   receiver.judge = () => 500;
   await addEndpoint(service, receiver.url("/hook"), { events: ["payment.created"] });
   await advance(service, 300 * DAY_S);
@@ -153,11 +149,7 @@ const COMMANDS: [
   [{ mode: "real" }, [10, 0], "real"],
 ];
 
-webhookCase("a command goes on from the target of an advance that is not complete", async (
-  t,
-  service,
-  receiver,
-) => {
+webhookCase("a command goes on from an incomplete advance", async (t, service, receiver) => {
   await addEndpoint(service, receiver.url("/hook"), { events: ["payment.completed"] });
   for (const [{ to_s, ...command }, [days, seconds], mode] of COMMANDS) {
     const name = JSON.stringify({ to_s, ...command });
@@ -222,11 +214,7 @@ serviceCase("a clock that runs again does not go back", async (_t, service) => {
   }
 });
 
-webhookCase("an advance that goes on keeps what is counted meanwhile", async (
-  _t,
-  service,
-  receiver,
-) => {
+webhookCase("an advance keeps what is counted meanwhile", async (_t, service, receiver) => {
   await addEndpoint(service, receiver.url("/hook"), { events: ["payment.completed"] });
   const { begun, release } = await beginHeldUp(service, receiver, "begun");
   assert.equal(begun.did.deliveries, 0);

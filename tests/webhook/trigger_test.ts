@@ -144,11 +144,7 @@ webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service
   assert.deepEqual([hooks.arrivals.length, [...written]], [0, []]);
 });
 
-webhookCase("POST /webhooks/trigger makes one attempt for duplicates at the same time", async (
-  t,
-  service,
-  hooks,
-) => {
+webhookCase("POST /trigger attempts duplicates at one time once", async (t, service, hooks) => {
   await service.setClock(AT);
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const payment = await paymentIn(service, "completed");
@@ -176,11 +172,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for duplicates at the same
   assert.equal(hooks.arrivals.length, 2);
 });
 
-webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
-  t,
-  service,
-  hooks,
-) => {
+webhookCase("POST /trigger limits the attempts in progress", async (t, service, hooks) => {
   const { held, release } = holdResponses(hooks);
   /** Makes an endpoint and a payment in a sandbox. Returns a trigger of them. */
   const prepare = async (key: string) => {

@@ -61,24 +61,6 @@ export function shellExamples(document: string): ShellExample[] {
 }
 
 /**
- * Returns the uses of curl that tests do not check: in other blocks, or without a response. A
- * workflow has a test of its own.
- */
-export function uncheckedCurls(document: string): string[] {
-  const shown = new Set(
-    shellExamples(document).filter(({ response }) => response).map(({ line }) => line),
-  );
-  const in_blocks = codeBlocks(document)
-    .filter(({ language, text, line }) =>
-      /\bcurl\b/.test(text) && language !== "yaml" && !shown.has(line)
-    )
-    .map(({ line }) => `block at line ${line}`);
-  const in_prose = document.split("\n")
-    .flatMap((text, index) => /`curl\s[^`]/.test(text) ? [`line ${index + 1}`] : []);
-  return [...in_blocks, ...in_prose];
-}
-
-/**
  * Returns the rows of every table whose first header cell is `header`, each as its cells' texts.
  * Throws if there is no such table.
  */

@@ -16,7 +16,7 @@ import {
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 
 /** A public address, which live endpoints may have. */
-export const PUBLIC_ADDRESS = "93.184.216.34";
+const PUBLIC_ADDRESS = "93.184.216.34";
 
 /** Returns the attempt numbers of the webhooks at a path, in the order of arrival. */
 export function attemptsAt(receiver: RecordingReceiver, path: string): number[] {
