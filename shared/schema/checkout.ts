@@ -29,7 +29,6 @@ import {
   id,
   Instant,
   Metadata,
-  type NamedTwice,
   Person,
   PersonInput,
   requiredAmount,
@@ -64,7 +63,7 @@ const MaxPayments = mustBe(
 
 const { amount, amount_minor } = CreatePaymentBody.shape;
 
-export const CreateCheckoutBody = z.object({
+const CheckoutFields = z.object({
   amount,
   amount_minor,
   currency: Currency,
@@ -106,22 +105,16 @@ export const CreateCheckoutBody = z.object({
     ),
     "a date and time with its time zone, such as 2026-01-31T09:00:00Z, or null for a link",
   ),
-}).superRefine(sameAmount).superRefine(requiredAmount).superRefine(wholePerson)
-  .superRefine(agreeingMembers)
+});
+
+export const CreateCheckoutBody = CheckoutFields.superRefine(sameAmount)
+  .superRefine(requiredAmount).superRefine(wholePerson).superRefine(agreeingMembers)
   .describe("A checkout. An amount of 0 with `save` only saves an instrument");
 export type CreateCheckoutBody = z.infer<typeof CreateCheckoutBody>;
 
 /** Refuses members that do not go together. */
 function agreeingMembers(
-  body: NamedTwice & {
-    currency: string;
-    other_prices?: z.output<typeof PriceInput>[] | undefined;
-    methods?: z.infer<typeof CheckoutMethod>[] | undefined;
-    customer?: { id?: string | undefined } | undefined;
-    save?: InstrumentUsage | undefined;
-    max_payments?: 1 | null | undefined;
-    expires_at?: number | null | undefined;
-  },
+  body: z.output<typeof CheckoutFields>,
   context: z.RefinementCtx,
 ): void {
   const refuse = (path: (string | number)[], message: string) =>

@@ -276,18 +276,6 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
     await page.getByRole("heading", { name: "Thank you, your payment has arrived" }).waitFor();
     assert.equal((await read(checkout)).payments.length, 1);
   });
-  await step("after ten declines the payer waits", async () => {
-    const checkout = await make({ methods: ["card"] });
-    const pay = `/api-v1-sandbox/checkouts/${checkout.id}/pay`;
-    for (let i = 0; i < 10; i++) {
-      await place.send("POST", pay, { card: { token: "pm_card_chargeDeclined" } });
-    }
-    const { page } = await visit(checkout);
-    await typeCard(page, VISA!);
-    await press(page, TEXTS.en.pay);
-    await page.getByText(/You can try again at \d/).waitFor();
-    assert.equal((await read(checkout)).payments.length, 10);
-  });
 });
 
 browserCase({ name: "page for payers: the bank step alone" }, async (step, place) => {

@@ -48,6 +48,8 @@ const FURTHER: Further[] = ([
   ["authenticatePayment success", "authenticatePayment", 409, { of: "action", body: {} }],
   ["createPayment sepa_return", "advancePayment", 409, { of: "failed", body: { to: "completed" } }],
   ["acceptDispute lost", "acceptDispute", 409, { of: "dispute" }],
+  ["payCheckout paid", "payCheckout", 409, { of: "checkout", body: SECURE }],
+  ["cancelCheckout cancelled", "cancelCheckout", 409, { of: "link" }],
   ["createPayment swift", "advancePayment", 200, { of: "swift", body: { to: "pending" } }],
   ["createPayment token", "createPayment", 402, { body: { ...EUR, outcome: "declined" } }],
   ["createPayment outcome", "createPayment", 402, { body: { ...EUR, ...BLOCKED } }],

@@ -11,10 +11,19 @@ import { XPUB } from "../support/chain/watched.ts";
 import { liveCase } from "../support/live/live_case.ts";
 import { assertBalanced, resumePolls, stopPolls, workAfter } from "../support/live/live_books.ts";
 import { assertRefused, assertReplay, serviceCase } from "../support/service/service_case.ts";
+import {
+  callPage,
+  CHECKOUT_URL,
+  CHECKOUTS,
+  EUR,
+  LINK,
+  openCheckout,
+  PERSON,
+  tokenOf,
+  USDC,
+} from "../support/service/payer_page.ts";
 import type { TestService } from "../support/service/service.ts";
 
-const CHECKOUTS = "/api-v1-payments/v1/checkouts";
-const PAGE = "https://pay.example.com";
 const PUBLISHABLE_KEY = "pk_live_51Checkout";
 
 /** Accounts by connector: the kinds that they serve, and their settings. */
@@ -34,9 +43,7 @@ const EVM = {
 type Accounts = Record<string, { kinds: string[]; settings: Record<string, string> }>;
 const ALL: Accounts = { stripe: STRIPE, bank: BANK, evm: EVM };
 
-const EUR = { amount: 1999, currency: "EUR" };
-const USDC = { other_prices: [{ amount_minor: 21_000_000, currency: "USDC" }] };
-const SAVE = { amount: 0, save: "off_session", customer: { id: "u1", email: "ada@example.com" } };
+const SAVE = { amount: 0, save: "off_session", ...PERSON };
 
 /** The accounts, a create, and its methods or the code of its refusal. */
 const CASES: [name: string, Accounts, body: object, methods: string[] | string][] = [
@@ -87,7 +94,7 @@ serviceCase("POST /v1/checkouts with a live key", async (t, service) => {
   }
   await t.step("a link without an end, also under an idempotency key", async () => {
     await configure(service, ALL);
-    const link = { max_payments: null, expires_at: null };
+    const link = { ...LINK, expires_at: null };
     const made = await open(link, "link");
     assert.deepEqual([made.status, made.body.livemode, made.body.expires_at], [201, true, null]);
     await configure(service, {});
@@ -99,11 +106,8 @@ serviceCase("POST /v1/checkouts with a live key", async (t, service) => {
   });
   await t.step("the page of one, while its accounts serve it", async () => {
     await configure(service, ALL);
-    const [, token] = (await open({})).body.url.split("#");
-    const read = () =>
-      service.call("GET", "/api-v1-payments/checkout", {
-        ...{ key: null, unchecked: true, headers: { "Checkout-Token": token } },
-      });
+    const { token } = await openCheckout(service, {}, { key });
+    const read = () => callPage(service, token);
     const { body } = await read();
     assert.deepEqual([body.livemode, body.publishable_key, body.connected_account], [
       ...[true, PUBLISHABLE_KEY, null],
@@ -125,7 +129,7 @@ serviceCase("POST /v1/checkouts with a live key", async (t, service) => {
       assertRefused(refused, 400, "invalid_parameter", name);
     }
   });
-}, { checkout_url: PAGE, vault: Vault.read(KEYS) });
+}, { checkout_url: CHECKOUT_URL, vault: Vault.read(KEYS) });
 
 liveCase("attempts of a live checkout", async (given, t) => {
   const { service, double } = given;
@@ -133,31 +137,30 @@ liveCase("attempts of a live checkout", async (given, t) => {
   await service.sql`
     update pay.provider_accounts set settings = settings || ${service.sql.json(settings)}`;
   await stopPolls(given);
-  const made = await given.call("POST", "/checkouts", { body: { ...EUR, methods: ["card"] } });
-  const pay = (card: object, idempotency_key: string = crypto.randomUUID()) =>
-    service.call("POST", "/api-v1-payments/checkout/payments", {
-      ...{ key: null, unchecked: true, idempotency_key, body: { card } },
-      headers: { "Checkout-Token": made.body.url.split("#")[1] },
-    });
-  const token = (name: string) => pay({ token: `pm_card_${name}` });
+  const { text: key } = service.live;
+  const { token } = await openCheckout(service, { methods: ["card"] }, { key });
+  const pay = (body: object, idempotency_key: string = crypto.randomUUID()) =>
+    callPage(service, token, { body, idempotency_key });
   await t.step("a card number is refused, also of a test card", async () => {
     for (const number of ["4242 4242 4242 4242", "5425 2334 3010 9903"]) {
-      const refused = await pay({ number, exp_month: 12, exp_year: 2034, cvc: "123" });
+      const refused = await pay({
+        card: { number, exp_month: 12, exp_year: 2034, cvc: "123" },
+      });
       assertRefused(refused, 400, "invalid_parameter", "card.number");
       assert.ok(!refused.text.includes(number.slice(-4)), refused.text);
     }
     assert.deepEqual((await given.books()).payment_intent, []);
   });
   await t.step("none begins until the provider has cancelled the one before", async () => {
-    const { body } = await token("authenticationRequired");
+    const { body } = await pay(tokenOf("authenticationRequired"));
     assert.equal(body.attempt.status, "requires_action");
     await double.plant({ method: "POST", path: "/cancel$", at: "before", act: "error" });
-    assertRefused(await token("visa"), 409, "invalid_state");
+    assertRefused(await pay(tokenOf("visa")), 409, "invalid_state");
     assert.equal((await given.books()).payment_intent.length, 1);
     await workAfter(given, 31);
     // The second one is sent again, as after a lost response.
     for (const _ of [1, 2]) {
-      const { body } = await pay({ token: "pm_card_visa" }, "visa");
+      const { body } = await pay(tokenOf("visa"), "visa");
       assert.deepEqual([body.status, body.attempt?.status], ["completed", "completed"]);
     }
     const books = await given.books();
@@ -166,4 +169,4 @@ liveCase("attempts of a live checkout", async (given, t) => {
   });
   await resumePolls(given);
   await assertBalanced(given);
-}, { checkout_url: PAGE });
+}, { checkout_url: CHECKOUT_URL });

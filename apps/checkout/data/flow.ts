@@ -49,7 +49,7 @@ export function useFlow(token: string): Flow {
     } catch (error) {
       const found = troubleOf(error);
       // The payer of a lost attempt still has to send it again.
-      setTrouble((now) => now?.kind === "lost" ? now : found);
+      setTrouble((now) => now?.kind === "lost" ? { ...now } : found);
     }
   }, [token]);
 
@@ -110,54 +110,46 @@ function troubleOf(error: unknown): Trouble {
   return status >= 500 ? { kind: "unavailable" } : { kind: "refused", param };
 }
 
+/** Views in which something happens at the payment without the page. */
+const WAITING: readonly PageView[] = ["action", "transfer", "processing"];
+/** Longer timers fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 10_000;
+
 /** Reads again while the payer waits and looks, when they come back, and at the end of the time. */
 function useReads(
   read: () => Promise<void>,
   page: CheckoutPage | null,
   trouble: Trouble | null,
 ): void {
-  const kind = trouble?.kind;
-  const waits = kind === "offline" || kind === "lost" ||
-    (page === null ? kind === "limited" : WAITING.includes(page.view));
-  const until_ms = page === null && trouble?.kind === "limited" ? trouble.until_ms : 0;
-  const end_ms = page?.status === "open" && page.expires_at !== null
-    ? Date.parse(page.expires_at) - Date.parse(page.now)
-    : null;
+  const reads = useRef(0);
+  useEffect(() => void (reads.current = 0), [page?.view]);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let wait_ms = Math.max(FIRST_MS, until_ms - Date.now());
-    const plan = () => {
-      clearTimeout(timer);
-      if (!waits || document.visibilityState !== "visible") return;
-      timer = setTimeout(async () => {
-        await read();
-        wait_ms = Math.min(wait_ms * GROWTH, LONGEST_MS);
-        plan();
-      }, wait_ms);
-    };
-    const look = async () => {
-      clearTimeout(timer);
-      if (document.visibilityState !== "visible") return;
-      wait_ms = FIRST_MS;
-      await read();
-      plan();
-    };
-    plan();
-    document.addEventListener("visibilitychange", look);
-    return () => {
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", look);
-    };
-  }, [read, waits, until_ms]);
-  useEffect(() => {
-    if (end_ms === null || end_ms > LONGEST_TIMER_MS) return;
-    const timer = setTimeout(read, Math.max(end_ms, 0) + FIRST_MS);
+    const wait_ms = timeToRead(page, trouble, reads.current++);
+    if (wait_ms > LONGEST_TIMER_MS) return;
+    const timer = setTimeout(() => {
+      if (document.visibilityState === "visible") void read();
+    }, wait_ms);
     return () => clearTimeout(timer);
-  }, [read, end_ms]);
+  }, [page, trouble]);
+  useEffect(() => {
+    const look = () => {
+      reads.current = 0;
+      if (document.visibilityState === "visible") void read();
+    };
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [read]);
 }
 
-/** Views in which something happens at the payment without the page. */
-const WAITING: readonly PageView[] = ["action", "transfer", "processing"];
-
-/** Longer timers fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 10_000;
+/** Returns the time until the next read, after some in the same view. Infinite: there is none. */
+function timeToRead(page: CheckoutPage | null, trouble: Trouble | null, reads: number): number {
+  const kind = trouble?.kind;
+  const until_ms = page === null && trouble?.kind === "limited" ? trouble.until_ms - Date.now() : 0;
+  const waits = kind === "offline" || kind === "lost" || until_ms > 0 ||
+    page !== null && WAITING.includes(page.view);
+  const step_ms = Math.max(Math.min(FIRST_MS * GROWTH ** reads, LONGEST_MS), until_ms);
+  const end_ms = page?.status === "open" && page.expires_at !== null
+    ? Math.max(Date.parse(page.expires_at) - Date.parse(page.now), 0) + FIRST_MS
+    : Infinity;
+  return Math.min(waits ? step_ms : Infinity, end_ms);
+}

@@ -10,14 +10,24 @@ const BANK = "bank/";
 /** A part of the page: a checkout, or the bank step of a payment. Null: the address names none. */
 type Place = { kind: "checkout" | "bank"; token: string } | null;
 
+/** The values of the tab; where the browser keeps none, those of the document. */
+const kept = openStorage();
+
+function openStorage(): Record<string, string> {
+  try {
+    return sessionStorage as unknown as Record<string, string>;
+  } catch {
+    return {};
+  }
+}
+
 /** Reads the place. A bank can come back to the page without a fragment. */
 export function readPlace(): Place {
-  const kept = read(TOKEN);
-  const fragment = location.hash.slice(1) || kept || "";
+  const fragment = location.hash.slice(1) || kept[TOKEN] || "";
   if (fragment === "") return null;
   if (fragment.startsWith(BANK)) return { kind: "bank", token: fragment.slice(BANK.length) };
-  if (kept !== fragment) endVisit();
-  write(TOKEN, fragment);
+  if (kept[TOKEN] !== fragment) endVisit();
+  kept[TOKEN] = fragment;
   // The parameters with which a bank has sent the payer back go.
   history.replaceState(null, "", `${location.pathname}#${fragment}`);
   return { kind: "checkout", token: fragment };
@@ -25,42 +35,20 @@ export function readPlace(): Place {
 
 /** The payer's own attempt in this tab. */
 export function ownAttempt(): string | null {
-  return read(ATTEMPT);
+  return kept[ATTEMPT] ?? null;
 }
 
 export function keepAttempt(payment_id: string): void {
-  write(ATTEMPT, payment_id);
+  kept[ATTEMPT] = payment_id;
 }
 
 /** The checkout from which the payer has come to the bank step of a payment; null: from elsewhere. */
 export function checkoutBehind(payment_id: string): string | null {
-  const token = read(TOKEN);
-  return token !== null && ownAttempt() === payment_id ? `#${token}` : null;
+  return kept[TOKEN] && kept[ATTEMPT] === payment_id ? `#${kept[TOKEN]}` : null;
 }
 
 /** Forgets the visit, so that the link opens as for a new payer. */
 export function endVisit(): void {
-  write(TOKEN, null);
-  write(ATTEMPT, null);
-}
-
-/** The values where the browser keeps none. */
-const memory = new Map<string, string>();
-
-function read(name: string): string | null {
-  try {
-    return sessionStorage.getItem(name);
-  } catch {
-    return memory.get(name) ?? null;
-  }
-}
-
-function write(name: string, value: string | null): void {
-  try {
-    if (value === null) sessionStorage.removeItem(name);
-    else sessionStorage.setItem(name, value);
-  } catch {
-    if (value === null) memory.delete(name);
-    else memory.set(name, value);
-  }
+  delete kept[TOKEN];
+  delete kept[ATTEMPT];
 }

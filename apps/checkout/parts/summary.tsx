@@ -28,15 +28,9 @@ export function Summary({ page }: { page: CheckoutPage }) {
   );
 }
 
-/** Gives buttons the colour of the merchant, with the ink that has the higher contrast on it. */
+/** Gives buttons the colour of the merchant, which is dark enough for white text. */
 function paint(color: string | null): void {
   const { style } = document.documentElement;
-  if (color === null) return void style.removeProperty("--brand");
-  const [red, green, blue] = [1, 3, 5].map((at) => {
-    const part = parseInt(color.slice(at, at + 2), 16) / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  }) as [number, number, number];
-  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   style.setProperty("--brand", color);
-  style.setProperty("--on-brand", luminance > 0.179 ? "#000" : "#fff");
+  style.setProperty("--on-brand", color && "#fff");
 }

@@ -14,7 +14,7 @@ import type { NextAction, Payment } from "../../schema/payment.ts";
 import { STATUSES } from "../payment_statuses.ts";
 import { collectionOf, dueDateOfNew } from "../payments/collection.ts";
 import { isDeposit, missingAmount } from "../payments/lifecycle.ts";
-import { hasAttemptsLeft, isLink, type StoredCheckout } from "./attempt.ts";
+import { abandonedAttempt, hasAttemptsLeft, isLink, type StoredCheckout } from "./attempt.ts";
 import { accountFor, type MethodAccount } from "./offers.ts";
 
 /** The creditor identifier of every sandbox, which the Bundesbank publishes for tests. */
@@ -45,7 +45,7 @@ export function pageOf(stored: OwnCheckout, at_ms: number): CheckoutPage {
   return {
     ...{ id, object: "checkout_page", status, view, merchant },
     may_leave: status === "open" && (view === "action" || view === "transfer") &&
-      hasAttemptsLeft(stored),
+      hasAttemptsLeft(stored) && (isLink(stored) || abandonedAttempt(stored) !== null),
     ...{ amount_minor, currency, other_prices, methods, description, locale, save },
     publishable_key: stripe?.["publishable_key"] ?? null,
     connected_account: stripe?.["connected_account"] ?? null,
