@@ -32,13 +32,12 @@ export interface PaymentRow {
   status: PaymentStatus;
   amount_minor: number;
   amount_refunded: number;
-  // A new payment lacks those of the next three that are 0: PostgreSQL reads each member of a row.
   /** Sum of the pending refunds. */
-  amount_refunding?: number;
+  amount_refunding: number;
   /** The authorized amount that the capture has released. */
-  amount_released?: number;
+  amount_released: number;
   /** The amount that the payer has charged back. */
-  amount_disputed?: number;
+  amount_disputed: number;
   currency: string;
   method_kind: MethodKind;
   reference: string | null;

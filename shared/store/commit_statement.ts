@@ -2,6 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import type { Change, ChangedRows, StoredResponse } from "./commit_rows.ts";
+import { DocumentLines } from "./document_lines.ts";
 import { type Access, type Idempotency, keyedRequest, type StoredBytes } from "./outcome.ts";
 
 export interface RequestedChange {
@@ -24,17 +25,20 @@ export function commitParameters(
   patience_ms: number | null,
 ): (string | number | null)[] {
   const changes = list.map(({ change }) => change);
-  const document = {
-    requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
-      ...keyedRequest(access, idempotency, responseOf(change), i, () => storedBy(change)),
-      ...(idempotency && subjectOf(change)),
-      ...(has_quota && { has_quota }),
-    })),
-    expects: numberedRows(changes, ({ expects }) => [expects]),
-    faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),
-    ...changedRows(changes),
-  };
-  return [JSON.stringify(document), patience_ms];
+  const lines = new DocumentLines();
+  return [
+    lines.write({
+      requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
+        ...keyedRequest(access, idempotency, responseOf(change), i, () => storedBy(change)),
+        ...(idempotency && subjectOf(change)),
+        ...(has_quota && { has_quota }),
+      })),
+      expects: numberedRows(changes, ({ expects }) => [expects]),
+      faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),
+      ...changedRows(changes, lines),
+    }),
+    patience_ms,
+  ];
 }
 
 /** The bytes of a row beside its text: ids, amounts, times, and its entries in indexes. */
@@ -72,19 +76,37 @@ function subjectOf({ response, payment, transfer, expects }: Change) {
   return { subject_id, ...(response.body === row?.body && { sequence: row.sequence }) };
 }
 
+/** The columns of the types `pay_internal.payment_row` to `pay_internal.event_row`, without n. */
+const COLUMNS = {
+  payments: `id status amount_minor amount_refunded amount_refunding amount_released amount_disputed
+    currency method_kind reference customer_id instrument_id checkout_id sequence created_at
+    updated_at body`,
+  transfers: "id status amount_minor currency sequence created_at updated_at body",
+  refunds: "id payment_id status amount_minor currency created_at is_to_payer body",
+  disputes: "id payment_id status amount_minor currency provider_reference created_at body",
+  ledger: `transaction_id leg kind subject_id refund_id debit_account credit_account amount_minor
+    currency created_at`,
+  events: `id type subject_id sequence created_at delivery_id request_id idempotency_key traceparent
+    object before`,
+};
+
 /**
  * Returns the rows of changes in the document, whose members `pay.commit` and `pay.record` share.
  */
-export function changedRows(list: readonly ChangedRows[]) {
+export function changedRows(list: readonly ChangedRows[], lines: DocumentLines) {
+  const rows = (
+    name: keyof typeof COLUMNS,
+    rowsOf: (change: ChangedRows) => readonly (object | null)[],
+  ) => lines.rows(COLUMNS[name].split(/\s+/), numberedRows(list, rowsOf));
   return {
-    payments: numberedRows(list, ({ payment }) => [payment]),
-    transfers: numberedRows(list, ({ transfer }) => [transfer]),
-    refunds: numberedRows(list, ({ refunds }) => refunds),
-    disputes: numberedRows(list, ({ disputes }) => disputes),
+    payments: rows("payments", ({ payment }) => [payment]),
+    transfers: rows("transfers", ({ transfer }) => [transfer]),
+    refunds: rows("refunds", ({ refunds }) => refunds),
+    disputes: rows("disputes", ({ disputes }) => disputes),
+    ledger: rows("ledger", ({ ledger }) => ledger),
+    events: rows("events", ({ events }) => events),
     instruments: numberedRows(list, ({ instruments }) => instruments ?? []),
     checkouts: numberedRows(list, ({ checkouts }) => checkouts ?? []),
-    ledger: numberedRows(list, ({ ledger }) => ledger),
-    events: numberedRows(list, ({ events }) => events),
     operations: numberedRows(list, ({ operations }) => operations),
   };
 }

@@ -8,6 +8,7 @@ import { formatTime } from "../core/clock.ts";
 import { databaseSpan } from "../core/tracing.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows } from "./commit_statement.ts";
+import { DocumentLines } from "./document_lines.ts";
 import { type Database, toApiError } from "./database.ts";
 import type { OperationRow } from "./operation_row.ts";
 import { rowsOf, sql } from "./statement.ts";
@@ -271,7 +272,8 @@ function parsePiece<T extends object>(
 
 /** Makes the parameter of `RECORD`. */
 function recordDocument(records: readonly ProviderRecord[]): string {
-  return JSON.stringify({
+  const lines = new DocumentLines();
+  return lines.write({
     records: records.map((
       { environment_id, operation_id, operation, provider_events, response },
       i,
@@ -299,7 +301,7 @@ function recordDocument(records: readonly ProviderRecord[]): string {
       records,
       ({ counted_as }) => [counted_as === undefined ? null : { counted_as }],
     ),
-    ...changedRows(records.map(({ change }) => change ?? NO_ROWS)),
+    ...changedRows(records.map(({ change }) => change ?? NO_ROWS), lines),
   });
 }
 

@@ -2996,24 +2996,30 @@ begin
 end $$;
 
 create or replace function pay_internal.write_rows(
-  p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
+  p_document pay_internal.document, p_lines text[], p_callers pay_internal.caller[],
+  p_moved integer[]
 ) returns bigint language plpgsql volatile as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
-    perform pay_internal.write_payments(p_document.payments, p_callers, p_moved);
+    perform pay_internal.write_payments(
+      p_document.payments::pay_internal.payment_row[], p_lines, p_callers, p_moved);
   end if;
   if p_document.transfers is not null then
-    perform pay_internal.write_transfers(p_document.transfers, p_callers, p_moved);
+    perform pay_internal.write_transfers(
+      p_document.transfers::pay_internal.transfer_row[], p_lines, p_callers, p_moved);
   end if;
   if p_document.refunds is not null then
-    perform pay_internal.write_refunds(p_document.refunds, p_callers);
+    perform pay_internal.write_refunds(
+      p_document.refunds::pay_internal.refund_row[], p_lines, p_callers);
   end if;
   if p_document.disputes is not null then
-    perform pay_internal.write_disputes(p_document.disputes, p_callers);
+    perform pay_internal.write_disputes(
+      p_document.disputes::pay_internal.dispute_row[], p_lines, p_callers);
   end if;
   if p_document.ledger is not null then
-    perform pay_internal.record_movements(p_document.ledger, p_callers);
+    perform pay_internal.record_movements(
+      p_document.ledger::pay_internal.movement_row[], p_callers);
   end if;
   if p_document.checkouts is not null then
     perform pay_internal.write_checkouts(p_document.checkouts, p_callers);
@@ -3034,8 +3040,10 @@ set enable_bitmapscan = off
 set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
+  v_lines constant text[] := string_to_array(p_document, E'\n');
   v_document constant pay_internal.document :=
-    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
+    jsonb_populate_record(null::pay_internal.document, v_lines[1]::jsonb);
+  v_events constant pay_internal.event_row[] := v_document.events;
   v_found pay.admission[];
   v_callers pay_internal.caller[];
   v_moved integer[] := '{}';
@@ -3061,15 +3069,16 @@ begin
   if v_document.faults is not null then
     v_found := pay_internal.lock_faults(v_document.faults, v_found);
   end if;
-  if v_document.events is not null then
-    v_found := pay_internal.find_uncounted(v_document.requests, v_document.events, v_found);
+  if v_events is not null then
+    v_found := pay_internal.find_uncounted(v_document.requests, v_events, v_found);
   end if;
   if v_document.transfers is not null then
     v_found := pay_internal.lock_funds(
-      v_document.requests, v_document.transfers, v_moved, v_found);
+      v_document.requests, v_document.transfers::pay_internal.transfer_row[], v_moved, v_found);
   end if;
   if v_document.refunds is not null then
-    v_found := pay_internal.check_refunds(v_document.refunds, v_found);
+    v_found := pay_internal.check_refunds(
+      v_document.refunds::pay_internal.refund_row[], v_found);
   end if;
   if v_document.instruments is not null then
     v_found := pay_internal.check_instruments(
@@ -3084,13 +3093,12 @@ begin
       v_details := pay_internal.write_operations(
         v_document.operations, v_providers, v_document.requests, v_found);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
     if v_document.faults is not null then
       perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
-    if v_document.events is not null then
-      v_deliveries :=
-        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
+    if v_events is not null then
+      v_deliveries := v_deliveries + pay_internal.write_events(v_events, v_lines, v_callers);
     end if;
   end if;
   return query
@@ -3105,18 +3113,15 @@ end $$;
 grant execute on function pay.commit(text, integer) to pay_api;
 
 create or replace function pay_internal.write_disputes(
-  p_disputes jsonb, p_callers pay_internal.caller[]
+  p_disputes pay_internal.dispute_row[], p_lines text[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.disputes as t
     (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
       created_at, body)
   select caller.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
-    d.provider_reference, d.created_at, d.body
-  from jsonb_to_recordset(p_disputes) as d (
-    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
-    provider_reference text, created_at timestamptz, body text
-  )
+    d.provider_reference, d.created_at, p_lines[d.body]
+  from unnest(p_disputes) d
   join unnest(p_callers) caller on caller.n = d.n
   on conflict on constraint disputes_pkey
   do update set status = excluded.status, body = excluded.body;
@@ -3900,7 +3905,7 @@ begin
 end $$;
 
 create or replace function pay_internal.write_events(
-  p_events jsonb, p_callers pay_internal.caller[]
+  p_events pay_internal.event_row[], p_lines text[], p_callers pay_internal.caller[]
 ) returns bigint language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -3909,19 +3914,15 @@ begin
   with
   event as materialized (
     select caller.environment_id, caller.ahead, e.*
-    from jsonb_to_recordset(p_events) as e (
-      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, object text, before text[], request_id text, idempotency_key text,
-      traceparent text
-    )
+    from unnest(p_events) e
     join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
     insert into pay.events
       (environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
         idempotency_key, traceparent)
-    select environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
-      idempotency_key, traceparent
+    select environment_id, id, type, subject_id, sequence, created_at, p_lines[object],
+      string_to_array(p_lines[before], E'\t'), request_id, idempotency_key, traceparent
     from event
   ),
   delivery_made as (
@@ -5033,12 +5034,11 @@ declare
   v_at constant timestamptz := p_instrument.updated_at;
   v_from constant text := p_instrument.id || p_instrument.sequence;
 begin
-  return pay_internal.write_events(jsonb_build_array(jsonb_build_object(
-    'n', p_caller.n, 'id', pay_internal.derived_id('evt_', v_at, v_from), 'type', p_type,
-    'subject_id', p_instrument.id, 'sequence', p_instrument.sequence, 'created_at', v_at,
-    'delivery_id', left(pay_internal.derived_id('whd_', v_at, v_from), -1),
-    'object', pay_internal.instrument_body(p_instrument), 'request_id', p_request_id,
-    'idempotency_key', p_idempotency_key)), array[p_caller]);
+  return pay_internal.write_events(
+    array[row(p_caller.n, pay_internal.derived_id('evt_', v_at, v_from), p_type, p_instrument.id,
+      p_instrument.sequence, v_at, left(pay_internal.derived_id('whd_', v_at, v_from), -1),
+      p_request_id, p_idempotency_key, null, 1, null)::pay_internal.event_row],
+    array[pay_internal.instrument_body(p_instrument)], array[p_caller]);
 end $$;
 
 create or replace function pay_internal.end_idle_instruments(
@@ -5507,7 +5507,7 @@ begin
 end $$;
 
 create or replace function pay_internal.record_movements(
-  p_ledger jsonb, p_callers pay_internal.caller[]
+  p_ledger pay_internal.movement_row[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 declare
   v_total record;
@@ -5521,11 +5521,7 @@ begin
       select caller.environment_id, l.transaction_id, l.leg, l.kind,
         l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
         l.created_at
-      from jsonb_to_recordset(p_ledger) as l (
-        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
-        debit_account text, credit_account text, amount_minor bigint, currency text,
-        created_at timestamptz
-      )
+      from unnest(p_ledger) l
       join unnest(p_callers) caller on caller.n = l.n
       returning environment_id, currency, debit_account, credit_account, amount_minor
     )
@@ -6167,7 +6163,8 @@ begin
 end $$;
 
 create or replace function pay_internal.write_payments(
-  p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
+  p_payments pay_internal.payment_row[], p_lines text[], p_callers pay_internal.caller[],
+  p_moved integer[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.payments
@@ -6175,26 +6172,16 @@ begin
       amount_disputed, currency, method_kind, reference, customer_id, instrument_id, checkout_id,
       sequence, created_at, updated_at, body)
   select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
-    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.checkout_id, p.sequence,
-    p.created_at, p.updated_at, p.body
-  from jsonb_to_recordset(p_payments) as p (
-    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
-    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, customer_id text, instrument_id text, checkout_id text,
-    sequence integer, created_at timestamptz, updated_at timestamptz, body text
-  )
+    p.amount_refunding, p.amount_released, p.amount_disputed, p.currency, p.method_kind,
+    p.reference, p.customer_id, p.instrument_id, p.checkout_id, p.sequence, p.created_at,
+    p.updated_at, p_lines[p.body]
+  from unnest(p_payments) p
   join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
       select p.*, k.place
-      from jsonb_to_recordset(p_payments) as p (
-        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-        body text
-      )
+      from unnest(p_payments) p
       join unnest(p_callers) caller on caller.n = p.n
       cross join lateral (
         select k.ctid as place from pay.payments k
@@ -6206,7 +6193,7 @@ begin
     set status = p.status, amount_refunded = p.amount_refunded,
       amount_refunding = p.amount_refunding, amount_released = p.amount_released,
       amount_disputed = p.amount_disputed,
-      sequence = p.sequence, updated_at = p.updated_at, body = p.body
+      sequence = p.sequence, updated_at = p.updated_at, body = p_lines[p.body]
     from moved p
     where t.ctid = p.place;
   end if;
@@ -6883,7 +6870,7 @@ begin
 end $$;
 
 create or replace function pay_internal.write_later_operations(
-  p_operations jsonb, p_payments jsonb, p_callers pay_internal.caller[]
+  p_operations jsonb, p_payments pay_internal.payment_row[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
@@ -6902,8 +6889,7 @@ begin
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms bigint, due timestamptz, traceparent text
   ) on c.n = caller.n
-  left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
-    on p.n = caller.n
+  left join unnest(p_payments) p on p.n = caller.n
   cross join lateral (
     select case when caller.ahead is null then v_now
       else least(v_now + caller.ahead, p.updated_at) end as made_at
@@ -7826,8 +7812,9 @@ set enable_hashjoin = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_material = off set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
+  v_lines constant text[] := string_to_array(p_document, E'\n');
   v_document constant pay_internal.document :=
-    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
+    jsonb_populate_record(null::pay_internal.document, v_lines[1]::jsonb);
   v_records constant jsonb := v_document.records;
   v_found pay.admission[];
   v_callers pay_internal.caller[];
@@ -7862,12 +7849,12 @@ begin
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(
-        v_document.operations, v_document.payments, v_callers);
+        v_document.operations, v_document.payments::pay_internal.payment_row[], v_callers);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
     if v_document.events is not null then
-      v_deliveries :=
-        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
+      v_deliveries := v_deliveries + pay_internal.write_events(
+        v_document.events::pay_internal.event_row[], v_lines, v_callers);
     end if;
     if v_document.counts is not null then
       perform pay_internal.count_results(v_document.counts, v_callers);
@@ -7910,16 +7897,16 @@ end $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text, text)
   to pay_api, pay_operator;
 
-create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
-returns pay.admission[] language plpgsql volatile as $$
+create or replace function pay_internal.check_refunds(
+  p_refunds pay_internal.refund_row[], p_found pay.admission[]
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_refund record;
 begin
   for v_refund in
     select r.n, d.lacks
     from unnest(p_found) f
-    join jsonb_to_recordset(p_refunds) as r (n integer, payment_id text, is_to_payer boolean)
-      on r.n = f.n
+    join unnest(p_refunds) r on r.n = f.n
     left join pay.bank_details d
       on d.environment_id = f.environment_id and d.owner_id = r.payment_id
     where f.outcome = 'ok' and r.is_to_payer
@@ -7933,17 +7920,14 @@ begin
 end $$;
 
 create or replace function pay_internal.write_refunds(
-  p_refunds jsonb, p_callers pay_internal.caller[]
+  p_refunds pay_internal.refund_row[], p_lines text[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.refunds as t
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
   select caller.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
-    r.currency, r.created_at, r.body
-  from jsonb_to_recordset(p_refunds) as r (
-    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
-    created_at timestamptz, body text
-  )
+    r.currency, r.created_at, p_lines[r.body]
+  from unnest(p_refunds) r
   join unnest(p_callers) caller on caller.n = r.n
   on conflict on constraint refunds_pkey
   do update set status = excluded.status, body = excluded.body;
@@ -10435,7 +10419,8 @@ begin
 end $$;
 
 create or replace function pay_internal.lock_funds(
-  p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
+  p_requests jsonb, p_transfers pay_internal.transfer_row[], p_moved integer[],
+  p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_draw record;
@@ -10448,8 +10433,7 @@ begin
       f.api_key_id || ' ' || r.idempotency_key as whole_key
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
-    join jsonb_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = r.n
+    join unnest(p_transfers) t on t.n = r.n
     where f.outcome = 'ok' and r.n <> all (p_moved)
     order by f.environment_id, t.currency, r.n
   loop
@@ -10477,25 +10461,21 @@ begin
 end $$;
 
 create or replace function pay_internal.write_transfers(
-  p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
+  p_transfers pay_internal.transfer_row[], p_lines text[], p_callers pay_internal.caller[],
+  p_moved integer[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.transfers
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
   select caller.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence,
-    r.created_at, r.updated_at, r.body
-  from jsonb_to_recordset(p_transfers) as r (
-    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
-    created_at timestamptz, updated_at timestamptz, body text
-  )
+    r.created_at, r.updated_at, p_lines[r.body]
+  from unnest(p_transfers) r
   join unnest(p_callers) caller on caller.n = r.n
   where r.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
       select r.*, k.place
-      from jsonb_to_recordset(p_transfers) as r (
-        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
-      )
+      from unnest(p_transfers) r
       join unnest(p_callers) caller on caller.n = r.n
       cross join lateral (
         select k.ctid as place from pay.transfers k
@@ -10504,7 +10484,8 @@ begin
       where r.n = any (p_moved)
     )
     update pay.transfers tr
-    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at,
+      body = p_lines[r.body]
     from moved r
     where tr.ctid = r.place;
   end if;
@@ -10562,7 +10543,7 @@ end $$;
 grant execute on function pay.read_pending_quota(text) to pay_api;
 
 create or replace function pay_internal.find_uncounted(
-  p_requests jsonb, p_events jsonb, p_found pay.admission[]
+  p_requests jsonb, p_events pay_internal.event_row[], p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_many constant text[] := array(
@@ -10579,7 +10560,7 @@ declare
 begin
   if v_many = '{}' then return p_found; end if;
   for v_n in
-    select distinct e.n from jsonb_to_recordset(p_events) as e (n integer, type text)
+    select distinct e.n from unnest(p_events) e
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
@@ -11010,9 +10991,8 @@ begin
   perform pay_internal.call_off_deliveries(
     p_environment_id, p_id, pay_internal.called_off_at_once());
   perform pay_internal.write_events(
-    jsonb_build_array(jsonb_build_object('n', 1, 'id', p_event_id,
-      'type', 'webhook_endpoint.disabled', 'subject_id', p_id, 'sequence', p_expects_revision + 1,
-      'created_at', p_at, 'delivery_id', p_delivery_id, 'object', p_endpoint_body)),
+    array[row(1, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1, p_at,
+      p_delivery_id, null, null, null, 1, null)::pay_internal.event_row], array[p_endpoint_body],
     array[row(1, p_environment_id, null, (
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller]);

@@ -80,28 +80,34 @@ begin
   return p_found;
 end $$;
 
--- Writes the rows of the committed changes, except operations and events. p_callers: the callers of
--- the committed changes. p_moved: the n of those that change a payment or transfer. Returns the
--- number of deliveries of instruments that have ended.
+-- Writes the rows of the committed changes, except operations and events. p_lines: the document.
+-- p_callers: the callers of the committed changes. p_moved: the n of those that change a payment or
+-- transfer. Returns the number of deliveries of instruments that have ended.
 create or replace function pay_internal.write_rows(
-  p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
+  p_document pay_internal.document, p_lines text[], p_callers pay_internal.caller[],
+  p_moved integer[]
 ) returns bigint language plpgsql volatile as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
-    perform pay_internal.write_payments(p_document.payments, p_callers, p_moved);
+    perform pay_internal.write_payments(
+      p_document.payments::pay_internal.payment_row[], p_lines, p_callers, p_moved);
   end if;
   if p_document.transfers is not null then
-    perform pay_internal.write_transfers(p_document.transfers, p_callers, p_moved);
+    perform pay_internal.write_transfers(
+      p_document.transfers::pay_internal.transfer_row[], p_lines, p_callers, p_moved);
   end if;
   if p_document.refunds is not null then
-    perform pay_internal.write_refunds(p_document.refunds, p_callers);
+    perform pay_internal.write_refunds(
+      p_document.refunds::pay_internal.refund_row[], p_lines, p_callers);
   end if;
   if p_document.disputes is not null then
-    perform pay_internal.write_disputes(p_document.disputes, p_callers);
+    perform pay_internal.write_disputes(
+      p_document.disputes::pay_internal.dispute_row[], p_lines, p_callers);
   end if;
   if p_document.ledger is not null then
-    perform pay_internal.record_movements(p_document.ledger, p_callers);
+    perform pay_internal.record_movements(
+      p_document.ledger::pay_internal.movement_row[], p_callers);
   end if;
   if p_document.checkouts is not null then
     perform pay_internal.write_checkouts(p_document.checkouts, p_callers);
@@ -110,8 +116,7 @@ begin
   return pay_internal.write_instruments(p_document.instruments, p_callers);
 end $$;
 
--- p_document     the members of pay_internal.document except records, reports and counts. The n of
---                a row is the place of its change in the list
+-- p_document     pay_internal.document, without records, reports and counts
 -- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a concurrent
 --                duplicate
 -- detail is JSON text for a change with an operation: {id, account, provider_reference, created_at,
@@ -129,8 +134,10 @@ set enable_bitmapscan = off
 set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
+  v_lines constant text[] := string_to_array(p_document, E'\n');
   v_document constant pay_internal.document :=
-    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
+    jsonb_populate_record(null::pay_internal.document, v_lines[1]::jsonb);
+  v_events constant pay_internal.event_row[] := v_document.events;
   v_found pay.admission[];
   v_callers pay_internal.caller[];
   v_moved integer[] := '{}';
@@ -156,15 +163,16 @@ begin
   if v_document.faults is not null then
     v_found := pay_internal.lock_faults(v_document.faults, v_found);
   end if;
-  if v_document.events is not null then
-    v_found := pay_internal.find_uncounted(v_document.requests, v_document.events, v_found);
+  if v_events is not null then
+    v_found := pay_internal.find_uncounted(v_document.requests, v_events, v_found);
   end if;
   if v_document.transfers is not null then
     v_found := pay_internal.lock_funds(
-      v_document.requests, v_document.transfers, v_moved, v_found);
+      v_document.requests, v_document.transfers::pay_internal.transfer_row[], v_moved, v_found);
   end if;
   if v_document.refunds is not null then
-    v_found := pay_internal.check_refunds(v_document.refunds, v_found);
+    v_found := pay_internal.check_refunds(
+      v_document.refunds::pay_internal.refund_row[], v_found);
   end if;
   if v_document.instruments is not null then
     v_found := pay_internal.check_instruments(
@@ -179,13 +187,12 @@ begin
       v_details := pay_internal.write_operations(
         v_document.operations, v_providers, v_document.requests, v_found);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
     if v_document.faults is not null then
       perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
-    if v_document.events is not null then
-      v_deliveries :=
-        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
+    if v_events is not null then
+      v_deliveries := v_deliveries + pay_internal.write_events(v_events, v_lines, v_callers);
     end if;
   end if;
   return query

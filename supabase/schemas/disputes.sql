@@ -2,21 +2,16 @@
 -- payment, whose lock protects it.
 
 -- Writes the disputes of the committed changes: new ones, and those that have changed.
--- p_disputes  [{n, id, payment_id, status, amount_minor, currency, provider_reference, created_at,
---             body}]; without a provider_reference the stored one stays
 create or replace function pay_internal.write_disputes(
-  p_disputes jsonb, p_callers pay_internal.caller[]
+  p_disputes pay_internal.dispute_row[], p_lines text[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.disputes as t
     (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
       created_at, body)
   select caller.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
-    d.provider_reference, d.created_at, d.body
-  from jsonb_to_recordset(p_disputes) as d (
-    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
-    provider_reference text, created_at timestamptz, body text
-  )
+    d.provider_reference, d.created_at, p_lines[d.body]
+  from unnest(p_disputes) d
   join unnest(p_callers) caller on caller.n = d.n
   on conflict on constraint disputes_pkey
   do update set status = excluded.status, body = excluded.body;

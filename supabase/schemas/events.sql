@@ -115,9 +115,9 @@ begin
 end $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
--- them. Returns the number of deliveries.
+-- them. p_lines: the document. Returns the number of deliveries.
 create or replace function pay_internal.write_events(
-  p_events jsonb, p_callers pay_internal.caller[]
+  p_events pay_internal.event_row[], p_lines text[], p_callers pay_internal.caller[]
 ) returns bigint language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -126,19 +126,15 @@ begin
   with
   event as materialized (
     select caller.environment_id, caller.ahead, e.*
-    from jsonb_to_recordset(p_events) as e (
-      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, object text, before text[], request_id text, idempotency_key text,
-      traceparent text
-    )
+    from unnest(p_events) e
     join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
     insert into pay.events
       (environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
         idempotency_key, traceparent)
-    select environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
-      idempotency_key, traceparent
+    select environment_id, id, type, subject_id, sequence, created_at, p_lines[object],
+      string_to_array(p_lines[before], E'\t'), request_id, idempotency_key, traceparent
     from event
   ),
   delivery_made as (

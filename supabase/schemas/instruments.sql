@@ -417,12 +417,11 @@ declare
   v_at constant timestamptz := p_instrument.updated_at;
   v_from constant text := p_instrument.id || p_instrument.sequence;
 begin
-  return pay_internal.write_events(jsonb_build_array(jsonb_build_object(
-    'n', p_caller.n, 'id', pay_internal.derived_id('evt_', v_at, v_from), 'type', p_type,
-    'subject_id', p_instrument.id, 'sequence', p_instrument.sequence, 'created_at', v_at,
-    'delivery_id', left(pay_internal.derived_id('whd_', v_at, v_from), -1),
-    'object', pay_internal.instrument_body(p_instrument), 'request_id', p_request_id,
-    'idempotency_key', p_idempotency_key)), array[p_caller]);
+  return pay_internal.write_events(
+    array[row(p_caller.n, pay_internal.derived_id('evt_', v_at, v_from), p_type, p_instrument.id,
+      p_instrument.sequence, v_at, left(pay_internal.derived_id('whd_', v_at, v_from), -1),
+      p_request_id, p_idempotency_key, null, 1, null)::pay_internal.event_row],
+    array[pay_internal.instrument_body(p_instrument)], array[p_caller]);
 end $$;
 
 -- Ends a batch of the mandates of an environment that are idle at a time. Returns their number.

@@ -224,11 +224,9 @@ end $$;
 -- pair of accounts. Concurrency: the stripes of totals are the last locks that a commit waits for,
 -- and every transaction takes them in the same order. So the holder of a stripe never waits for
 -- another kind of lock, and commits do not deadlock.
--- p_ledger        [{n, transaction_id, leg, kind, subject_id, refund_id, debit_account,
---                 credit_account, amount_minor, currency, created_at}]
--- p_callers       the callers of the committed changes
+-- p_callers: the callers of the committed changes.
 create or replace function pay_internal.record_movements(
-  p_ledger jsonb, p_callers pay_internal.caller[]
+  p_ledger pay_internal.movement_row[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 declare
   v_total record;
@@ -242,11 +240,7 @@ begin
       select caller.environment_id, l.transaction_id, l.leg, l.kind,
         l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
         l.created_at
-      from jsonb_to_recordset(p_ledger) as l (
-        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
-        debit_account text, credit_account text, amount_minor bigint, currency text,
-        created_at timestamptz
-      )
+      from unnest(p_ledger) l
       join unnest(p_callers) caller on caller.n = l.n
       returning environment_id, currency, debit_account, credit_account, amount_minor
     )

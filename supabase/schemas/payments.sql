@@ -2,12 +2,13 @@
 
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
 -- payment, the others insert one. p_callers: the callers of the committed changes. p_moved: the n
--- of the changes that update. A new payment leaves out the amounts that are 0.
+-- of the changes that update. p_lines: the document.
 -- pay_internal.lock_subjects has locked the rows that change, so none moves. Each is looked up by
 -- its whole key: a join that was planned while the table was small would read all payments of the
 -- environment.
 create or replace function pay_internal.write_payments(
-  p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
+  p_payments pay_internal.payment_row[], p_lines text[], p_callers pay_internal.caller[],
+  p_moved integer[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.payments
@@ -15,26 +16,16 @@ begin
       amount_disputed, currency, method_kind, reference, customer_id, instrument_id, checkout_id,
       sequence, created_at, updated_at, body)
   select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
-    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.customer_id, p.instrument_id, p.checkout_id, p.sequence,
-    p.created_at, p.updated_at, p.body
-  from jsonb_to_recordset(p_payments) as p (
-    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
-    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, customer_id text, instrument_id text, checkout_id text,
-    sequence integer, created_at timestamptz, updated_at timestamptz, body text
-  )
+    p.amount_refunding, p.amount_released, p.amount_disputed, p.currency, p.method_kind,
+    p.reference, p.customer_id, p.instrument_id, p.checkout_id, p.sequence, p.created_at,
+    p.updated_at, p_lines[p.body]
+  from unnest(p_payments) p
   join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
       select p.*, k.place
-      from jsonb_to_recordset(p_payments) as p (
-        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-        body text
-      )
+      from unnest(p_payments) p
       join unnest(p_callers) caller on caller.n = p.n
       cross join lateral (
         select k.ctid as place from pay.payments k
@@ -46,7 +37,7 @@ begin
     set status = p.status, amount_refunded = p.amount_refunded,
       amount_refunding = p.amount_refunding, amount_released = p.amount_released,
       amount_disputed = p.amount_disputed,
-      sequence = p.sequence, updated_at = p.updated_at, body = p.body
+      sequence = p.sequence, updated_at = p.updated_at, body = p_lines[p.body]
     from moved p
     where t.ctid = p.place;
   end if;

@@ -202,7 +202,7 @@ end $$;
 --               the delay begins with the change, which an advance can date before the clock
 -- p_payments    the payments that the records change
 create or replace function pay_internal.write_later_operations(
-  p_operations jsonb, p_payments jsonb, p_callers pay_internal.caller[]
+  p_operations jsonb, p_payments pay_internal.payment_row[], p_callers pay_internal.caller[]
 ) returns void language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
@@ -221,8 +221,7 @@ begin
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms bigint, due timestamptz, traceparent text
   ) on c.n = caller.n
-  left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
-    on p.n = caller.n
+  left join unnest(p_payments) p on p.n = caller.n
   cross join lateral (
     select case when caller.ahead is null then v_now
       else least(v_now + caller.ahead, p.updated_at) end as made_at

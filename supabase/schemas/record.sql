@@ -43,8 +43,8 @@ begin
     order by r.n);
 end $$;
 
--- p_document  the members of pay_internal.document except requests and faults. The worker sends
---             each operation after its delay_ms
+-- p_document  pay_internal.document, without requests and faults. The worker sends each operation
+--             after its delay_ms
 -- is_settled: the operation of the record is settled now. deliveries is the number of deliveries
 -- that the whole list made due.
 create or replace function pay.record(p_document text)
@@ -56,8 +56,9 @@ set enable_hashjoin = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_material = off set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
+  v_lines constant text[] := string_to_array(p_document, E'\n');
   v_document constant pay_internal.document :=
-    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
+    jsonb_populate_record(null::pay_internal.document, v_lines[1]::jsonb);
   v_records constant jsonb := v_document.records;
   v_found pay.admission[];
   v_callers pay_internal.caller[];
@@ -92,12 +93,12 @@ begin
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(
-        v_document.operations, v_document.payments, v_callers);
+        v_document.operations, v_document.payments::pay_internal.payment_row[], v_callers);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
     if v_document.events is not null then
-      v_deliveries :=
-        v_deliveries + pay_internal.write_events(v_document.events, v_callers);
+      v_deliveries := v_deliveries + pay_internal.write_events(
+        v_document.events::pay_internal.event_row[], v_lines, v_callers);
     end if;
     if v_document.counts is not null then
       perform pay_internal.count_results(v_document.counts, v_callers);

@@ -4,7 +4,8 @@
 -- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
 -- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its response.
 create or replace function pay_internal.lock_funds(
-  p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
+  p_requests jsonb, p_transfers pay_internal.transfer_row[], p_moved integer[],
+  p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_draw record;
@@ -17,8 +18,7 @@ begin
       f.api_key_id || ' ' || r.idempotency_key as whole_key
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
-    join jsonb_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = r.n
+    join unnest(p_transfers) t on t.n = r.n
     where f.outcome = 'ok' and r.n <> all (p_moved)
     order by f.environment_id, t.currency, r.n
   loop
@@ -46,25 +46,21 @@ begin
 end $$;
 
 create or replace function pay_internal.write_transfers(
-  p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
+  p_transfers pay_internal.transfer_row[], p_lines text[], p_callers pay_internal.caller[],
+  p_moved integer[]
 ) returns void language plpgsql volatile as $$
 begin
   insert into pay.transfers
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
   select caller.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence,
-    r.created_at, r.updated_at, r.body
-  from jsonb_to_recordset(p_transfers) as r (
-    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
-    created_at timestamptz, updated_at timestamptz, body text
-  )
+    r.created_at, r.updated_at, p_lines[r.body]
+  from unnest(p_transfers) r
   join unnest(p_callers) caller on caller.n = r.n
   where r.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
       select r.*, k.place
-      from jsonb_to_recordset(p_transfers) as r (
-        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
-      )
+      from unnest(p_transfers) r
       join unnest(p_callers) caller on caller.n = r.n
       cross join lateral (
         select k.ctid as place from pay.transfers k
@@ -73,7 +69,8 @@ begin
       where r.n = any (p_moved)
     )
     update pay.transfers tr
-    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at,
+      body = p_lines[r.body]
     from moved r
     where tr.ctid = r.place;
   end if;

@@ -71,7 +71,7 @@ grant execute on function pay.read_pending_quota(text) to pay_api;
 -- pay_internal.few_pending_deliveries(), and for which the service has not counted them: the
 -- outcome is uncounted. p_requests, p_events: as pay.commit takes them.
 create or replace function pay_internal.find_uncounted(
-  p_requests jsonb, p_events jsonb, p_found pay.admission[]
+  p_requests jsonb, p_events pay_internal.event_row[], p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_many constant text[] := array(
@@ -88,7 +88,7 @@ declare
 begin
   if v_many = '{}' then return p_found; end if;
   for v_n in
-    select distinct e.n from jsonb_to_recordset(p_events) as e (n integer, type text)
+    select distinct e.n from unnest(p_events) e
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)

@@ -332,9 +332,8 @@ begin
   perform pay_internal.call_off_deliveries(
     p_environment_id, p_id, pay_internal.called_off_at_once());
   perform pay_internal.write_events(
-    jsonb_build_array(jsonb_build_object('n', 1, 'id', p_event_id,
-      'type', 'webhook_endpoint.disabled', 'subject_id', p_id, 'sequence', p_expects_revision + 1,
-      'created_at', p_at, 'delivery_id', p_delivery_id, 'object', p_endpoint_body)),
+    array[row(1, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1, p_at,
+      p_delivery_id, null, null, null, 1, null)::pay_internal.event_row], array[p_endpoint_body],
     array[row(1, p_environment_id, null, (
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller]);

@@ -48,7 +48,7 @@ const CALLS: Record<string, EntryCall> = {
     text: `pay.commit(json_build_object('requests', $1::text::json, 'expects', (
         select json_agg(r.expects) from json_to_recordset($1::text::json) as r (expects json)
         where r.expects is not null
-      ), 'transfers', '[{"n":2,"currency":"EUR","amount_minor":1}]'::json)::text, 1)`,
+      ), 'transfers', '{"(2,,,1,EUR,,,,)"}')::text, 1)`,
     fields: ({ payment }) => ({
       ...WRITTEN,
       expects: { n: 2, ...payment },

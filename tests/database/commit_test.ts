@@ -175,6 +175,45 @@ commitCase("pay.commit()", async (t, service, functions) => {
   }
 });
 
+/** Texts that have a meaning in the text of rows and arrays, and in lines. */
+const ODD_TEXTS = [
+  " ",
+  "null",
+  '"',
+  "\\",
+  "\\n",
+  '\\"',
+  "(,)",
+  "{1}",
+  "a\nb\r\tc",
+  "\u0001\u2028",
+  "é🎉",
+  "'",
+];
+
+commitCase("pay.commit() stores every text as it is", async (_, { sql, key }, functions) => {
+  const list = ODD_TEXTS.map((text) => ({
+    change: created("success", { reference: text, customer: { id: text }, metadata: { text } }),
+    key: key.text,
+    idempotency_key: `odd ${ODD_TEXTS.indexOf(text)}`,
+  }));
+  await commit(functions, list);
+  for (const [i, { change: { payment, events } }] of list.entries()) {
+    const [row] = await sql`
+      select p.reference, p.customer_id, p.body, (
+        select array_agg(pay_internal.event_body(v) order by v.sequence) from pay.events v
+        where v.environment_id = p.environment_id and v.subject_id = p.id
+      ) as events
+      from pay.payments p where p.id = ${payment!.id}`;
+    const { reference, customer_id, body } = row!;
+    const expected = { reference: ODD_TEXTS[i], customer_id: ODD_TEXTS[i], body: payment!.body };
+    assert.deepEqual({ reference, customer_id, body }, expected);
+    const shown = row!.events.map((text: string) => JSON.parse(text).data.object);
+    assert.equal(shown.length, events.length);
+    for (const { metadata } of shown) assert.equal(metadata.text, ODD_TEXTS[i]);
+  }
+});
+
 /** Five requests a second allow ten in two seconds. */
 const LIMIT = 10;
 const RATE_LIMITS = { key: LIMIT / 2, account: 0 };

@@ -196,7 +196,7 @@ function casesOf({ key, other }: TestService, standing: TestKey): Case[] {
       ...JSON.parse(request(key))[0],
       ...{ n: i + 1, request_id: `req_${i}`, idempotency_key: `created-${i}` },
     })),
-    events: [{ n: 1, type: "payment.created", created_at: "2030-01-01T00:00:00Z" }],
+    events: '{"(1,,payment.created,,,2030-01-01T00:00:00Z,,,,,,)"}',
   });
   const kept = Math.min(ROWS, 250_001);
   return [

@@ -300,9 +300,7 @@ export class ChangeBuilder<T extends Subject> {
         ? this.#attempt.respond(subject as Payment, checkout?.is_paid ?? false)
         : response,
       expects: this.#expects,
-      payment: changed === "payment"
-        ? paymentRow(subject as Payment, this.body, this.#expects === null)
-        : null,
+      payment: changed === "payment" ? paymentRow(subject as Payment, this.body) : null,
       transfer: changed === "transfer" ? transferRow(subject as Transfer, this.body) : null,
       refunds: this.#refunds,
       disputes: this.#disputes,
@@ -364,17 +362,15 @@ function standingOf(subject: Subject): Change["expects"] {
   return { id, sequence, ...(is_erased && { is_erased }) };
 }
 
-function paymentRow(payment: Payment, body: string, is_new: boolean): PaymentRow {
-  const { amount_refunding, amount_disputed } = payment;
-  const amount_released = releasedAmount(payment);
+function paymentRow(payment: Payment, body: string): PaymentRow {
   return {
     id: payment.id,
     status: payment.status,
     amount_minor: payment.amount_minor,
     amount_refunded: payment.amount_refunded,
-    ...((!is_new || amount_refunding !== 0) && { amount_refunding }),
-    ...((!is_new || amount_released !== 0) && { amount_released }),
-    ...((!is_new || amount_disputed !== 0) && { amount_disputed }),
+    amount_refunding: payment.amount_refunding,
+    amount_released: releasedAmount(payment),
+    amount_disputed: payment.amount_disputed,
     currency: payment.currency,
     method_kind: payment.method_kind,
     reference: payment.reference,

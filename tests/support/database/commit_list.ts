@@ -49,8 +49,11 @@ export function newContext() {
 }
 
 /** Decides a new payment of 1000, which is completed by default. */
-export function created(outcome: "success" | "pending" = "success"): Change {
-  return decideCreate({ amount: 1000, currency: "EUR", outcome }, {
+export function created(
+  outcome: "success" | "pending" = "success",
+  body: Record<string, unknown> = {},
+): Change {
+  return decideCreate({ amount: 1000, currency: "EUR", outcome, ...body }, {
     ...newContext(),
     urls: { base_url: "http://localhost", checkout_url: null },
     decline_is_error: true,
