@@ -4,9 +4,8 @@
 
 import importlib
 import re
-from decimal import Decimal
 
-from mockbank import messages, schema
+from mockbank import messages
 from xsdata.formats.dataclass.parsers import DictDecoder, XmlParser
 from xsdata.formats.dataclass.parsers.config import ParserConfig
 from xsdata.formats.dataclass.serializers import DictEncoder, XmlSerializer
@@ -21,10 +20,7 @@ STRICT = ParserConfig(fail_on_unknown_properties=True)
 
 
 def plain(value):
-    """A tree without empty members, and with amounts as text and currency."""
-    if isinstance(value, schema.Amount):
-        amount = Decimal(value.minor).scaleb(-schema.exponent(value.ccy))
-        return {"value": str(amount), "Ccy": value.ccy}
+    """A tree without empty members."""
     if isinstance(value, dict):
         pairs = [(key, plain(member)) for key, member in value.items()]
         return {key: member for key, member in pairs if member not in (None, [])}

@@ -292,7 +292,7 @@ function listsRefunds({ body }: Received, standing: Standings): boolean {
 }
 
 /** The faults of lists of payments (promise R5). */
-export function pageFaults({ plan, journal }: Evidence): string[] {
+function pageFaults({ plan, journal }: Evidence): string[] {
   const operations = operationsOf(plan);
   const breaches: string[] = [];
   const acknowledged: Partial<Record<Sandbox, string[]>> = {};
