@@ -178,13 +178,14 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
   const { test_key: seeded_key } = await makeSandbox({ seed: "moved" });
   const move = cells.moveTo(b, "acme");
   const { map_file, socket } = cells.proxy;
+  const abort = [...move.slice(0, 2), "abort", "--account", "acme"];
   const runs = async (args: readonly string[], code: number, output: RegExp) => {
     const ended = await cells.run(args);
     assert.match(ended.output, output);
     assert.equal(ended.code, code);
   };
   const tellsStatus = async (expected: string | RegExp) => {
-    const { output } = await cells.run([...move.slice(0, 2), "status"]);
+    const { output } = await cells.run([...abort.slice(0, 2), "status"]);
     if (typeof expected === "string") assert.equal(output, expected);
     else assert.match(output, expected);
   };
@@ -230,11 +231,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     await b.makeKey("rival", "sk7f");
     await runs(move, 1, /"rival" at the target has keys with the same label/);
     await b.sql`delete from pay.api_key_secrets where account = 'rival'`;
-    await runs(
-      [...move.slice(0, 2), "abort", "--account", "acme"],
-      2,
-      /No move of --account "acme"/,
-    );
+    await runs(abort, 2, /No move of --account "acme"/);
     await a.sql`update pay.environments set moving = 'arriving' where account = 'acme'`;
     await runs(move, 1, /"acme" has not arrived at the source yet/);
     await a.sql`update pay.environments set moving = null where account = 'acme'`;
@@ -288,14 +285,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     const map = await Deno.readTextFile(map_file);
     await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
     await Deno.writeTextFile(map_file, map);
-    const aborted = await cells.run([
-      ...move.slice(0, 2),
-      "abort",
-      "--account",
-      "acme",
-      "--keep",
-      "1",
-    ]);
+    const aborted = await cells.run([...abort, "--keep", "1"]);
     assert.equal(aborted.code, 0, aborted.output);
     assert.equal(await Deno.readTextFile(map_file), map);
     assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "nothing"]);
@@ -341,11 +331,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     await pause(500);
     assert.doesNotMatch(mover.output(), /fence: requests wait/, "an operation is under way");
     await runs([...move, "--run"], 1, /Another mover has the account "acme"/);
-    await runs(
-      [...move.slice(0, 2), "abort", "--account", "acme"],
-      1,
-      /Another mover has the account "acme"/,
-    );
+    await runs(abort, 1, /Another mover has the account "acme"/);
     // Its lock is gone, and another mover has it.
     const other = await a.sql.reserve();
     await a.sql`select pg_terminate_backend(l.pid) from pg_locks l
@@ -435,11 +421,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
       await a.sql`insert into pay.environments ${a.sql(row)}`;
     }
     await runs([...move, "--run"], 1, /The target has an account "acme" of its own/);
-    await runs(
-      [...move.slice(0, 2), "abort", "--account", "acme"],
-      2,
-      /No move of --account "acme"/,
-    );
+    await runs(abort, 2, /No move of --account "acme"/);
     await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
     // Its keys are gone, as after a kill of the mover.
     await runs(move, 0, /it is at the target; what is left is to delete it at the source/);
@@ -453,11 +435,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     // As after one more move, to a third cell.
     await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
     await runs([...move, "--run"], 1, /"acme" has left the source, and is not at the target/);
-    await runs(
-      [...move.slice(0, 2), "abort", "--account", "acme"],
-      2,
-      /No move of --account "acme"/,
-    );
+    await runs(abort, 2, /No move of --account "acme"/);
     await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
     const paymentsOf = async ({ sql }: TwoCells["a"]) =>
       (await sql`select count(*)::integer as n from pay.payments`)[0]!.n;

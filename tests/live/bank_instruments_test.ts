@@ -5,14 +5,13 @@
 
 import assert from "node:assert/strict";
 import { written } from "../support/bank/bank.ts";
-import { no_bank_double } from "../support/bank/double.ts";
 import {
   assertHidden,
+  bankCase,
   type LiveAccount,
   type LiveBank,
   PAYER,
   withLiveAccount,
-  withLiveBank,
 } from "../support/bank/live_account.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
@@ -65,13 +64,9 @@ const CODES: [code: string, by: "reject" | "whole" | "return", uses: number, end
     ["AC04", "whole", 1, null],
   ];
 
-Deno.test({
-  name: "mandates that are saved at a live bank",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => saveMandates(t, live)),
-});
+bankCase("mandates that are saved at a live bank", saveMandates);
 
-async function saveMandates(t: Deno.TestContext, live: LiveBank): Promise<void> {
+async function saveMandates(live: LiveBank, t: Deno.TestContext): Promise<void> {
   const { service, bank, call, post, show, booked } = live;
   const { sql } = service;
   const read = (id: string) => call("GET", `instruments/${id}`);

@@ -6,27 +6,22 @@
 import assert from "node:assert/strict";
 import { dueDate } from "../../shared/domain/payments/collection.ts";
 import { written } from "../support/bank/bank.ts";
-import { no_bank_double } from "../support/bank/double.ts";
 import {
   assertHidden,
+  bankCase,
   type LiveBank,
   PAYEE,
   PAYER,
-  withLiveBank,
 } from "../support/bank/live_account.ts";
 import { until } from "../support/common/until.ts";
 import { writeReport } from "../support/connectors/bank_file.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
-Deno.test({
-  name: "live orders to a bank",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => sendOrders(t, live)),
-});
+bankCase("live orders to a bank", sendOrders);
 
 async function sendOrders(
-  t: Deno.TestContext,
   { service, bank, call, post, show, transfer, collect, pay, booked, bridge }: LiveBank,
+  t: Deno.TestContext,
 ): Promise<void> {
   const { sql } = service;
   // The money of the transfers.

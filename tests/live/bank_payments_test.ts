@@ -23,7 +23,7 @@ import {
   runProviders,
 } from "../support/bank/bank.ts";
 import { BankDouble, no_bank_double } from "../support/bank/double.ts";
-import { type LiveBank, PAYER, withLiveBank } from "../support/bank/live_account.ts";
+import { bankCase, type LiveBank, PAYER } from "../support/bank/live_account.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { payByTransfer, type TransferWorld } from "../support/http/bank_transfer_case.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
@@ -183,13 +183,9 @@ async function payLive(
 
 const LANDLORD = { name: "City Rent GmbH", iban: "FR1420041010050500013M02606" };
 
-Deno.test({
-  name: "entries of a live bank that name nothing",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => assign(t, live)),
-});
+bankCase("entries of a live bank that name nothing", assign);
 
-async function assign(t: Deno.TestContext, live: LiveBank): Promise<void> {
+async function assign(live: LiveBank, t: Deno.TestContext): Promise<void> {
   const { service, bank, call, post, request, show } = live;
   const { sql } = service;
   const reported = async (keys: string | null = KEYS) => {

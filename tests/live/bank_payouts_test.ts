@@ -6,8 +6,7 @@
 
 import assert from "node:assert/strict";
 import { runProviders, written } from "../support/bank/bank.ts";
-import { no_bank_double } from "../support/bank/double.ts";
-import { type LiveBank, PAYER, withLiveBank } from "../support/bank/live_account.ts";
+import { bankCase, type LiveBank, PAYER } from "../support/bank/live_account.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 const IN_USD = { methods: "swift", iban: "GB29NWBK60161331926819", currency: "USD" };
@@ -34,18 +33,10 @@ const CASES: [string, typeof PAYER | null, object, [kind: string, text: string] 
   ]],
 ];
 
-Deno.test({
-  name: "live refunds by bank",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => refund(t, live)),
-});
+bankCase("live refunds by bank", refund);
 
-async function refund(t: Deno.TestContext, live: LiveBank): Promise<void> {
+async function refund(live: LiveBank, t: Deno.TestContext): Promise<void> {
   const { service, bank, booked, call, post, show } = live;
-  const refundOf = async (): Promise<string> => {
-    const { id } = await post(`payments/${await live.pay(1000)}/refund`, { amount: 100 });
-    return id;
-  };
   for (const [criterion, party, rest, sent] of CASES) {
     await t.step(`${criterion}: ${sent?.[0] ?? 400}`, async () => {
       const id = await live.pay(1000, party);
@@ -66,47 +57,22 @@ async function refund(t: Deno.TestContext, live: LiveBank): Promise<void> {
       assert.equal((await show(id)).amount_refunded, 100);
     });
   }
-  /** [who refuses, how, the return code and the message of the refund] */
-  const REJECTS: [string, (id: string) => Promise<unknown>, string | null, string][] = [
-    [
-      "the operator with a reason",
-      (id) => bank.run("reject", id, "--reason", "Please name another account"),
-      null,
-      "Please name another account",
-    ],
-    [
-      "the bank",
-      async (id) => {
-        await bank.takeOrders();
-        await bank.reject([id], "AC04");
-      },
-      "AC04",
-      "The provider refused the refund",
-    ],
-  ];
-  for (const [who, reject, return_code, message] of REJECTS) {
-    await t.step(`${who} rejects a refund: the merchant learns why`, async () => {
-      const refund_id = await refundOf();
-      await reject(refund_id);
-      await service.deps.provider_worker.notify();
-      const failed = await show(refund_id);
-      assert.deepEqual(
-        [failed.status, failed.failure_code, failed.failure_message, failed.return_code],
-        ["failed", "provider_refused", message, return_code],
-      );
-    });
-  }
+  await t.step("the operator rejects a refund: the merchant learns why", async () => {
+    const { id } = await post(`payments/${await live.pay(1000)}/refund`, { amount: 100 });
+    await bank.run("reject", id, "--reason", "Please name another account");
+    await service.deps.provider_worker.notify();
+    const { status, failure_code, failure_message } = await show(id);
+    assert.deepEqual([status, failure_code, failure_message], [
+      ...["failed", "provider_refused", "Please name another account"],
+    ]);
+  });
 }
 
-Deno.test({
-  name: "live payouts by SWIFT",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => sendBySwift(t, live), IN_USD),
-});
+bankCase("live payouts by SWIFT", sendBySwift, IN_USD);
 
 async function sendBySwift(
-  t: Deno.TestContext,
   { service, bank, post, show, pay, booked, bridge }: LiveBank,
+  t: Deno.TestContext,
 ): Promise<void> {
   const send = async (amount = 100) => {
     const body = { amount, currency: "USD", destination: { iban: TURKISH } };
@@ -131,14 +97,6 @@ async function sendBySwift(
     await bank.notify();
     const { status, failure_code, return_code } = await show(id);
     assert.deepEqual([status, failure_code, return_code], ["failed", "bank_return", "AC04"]);
-  });
-
-  await t.step("a report names a payout by its UETR", async () => {
-    const id = await send();
-    await bank.takeOrders();
-    await bank.reject([id], "AC01");
-    const { status, return_code } = await show(id);
-    assert.deepEqual([status, return_code], ["failed", "AC01"]);
   });
 
   await t.step(

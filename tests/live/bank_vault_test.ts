@@ -12,13 +12,12 @@ import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { KEYS, written } from "../support/bank/bank.ts";
-import { no_bank_double } from "../support/bank/double.ts";
 import {
   assertHidden,
+  bankCase,
   type LiveBank,
   PAYEE,
   PAYER,
-  withLiveBank,
 } from "../support/bank/live_account.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
@@ -50,13 +49,9 @@ interface StoredText {
   sealed: string | null;
 }
 
-Deno.test({
-  name: "bank details of live orders",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => keepDetails(t, live)),
-});
+bankCase("bank details of live orders", keepDetails);
 
-async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
+async function keepDetails(live: LiveBank, t: Deno.TestContext): Promise<void> {
   const { service, bank, call, post, show, transfer, collect, pay, booked, bridge } = live;
   const { sql } = service;
   const environment_id = service.live.environment_id;
@@ -243,13 +238,9 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
   await t.step("no table has shown whole IBANs", () => assertHidden(sql));
 }
 
-Deno.test({
-  name: "a mandate keeps its IBAN over a change of keys",
-  ignore: no_bank_double,
-  fn: (t) => withLiveBank((live) => keepMandates(t, live), undefined, NEWER),
-});
+bankCase("a mandate keeps its IBAN over a change of keys", keepMandates, undefined, NEWER);
 
-async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> {
+async function keepMandates(live: LiveBank, t: Deno.TestContext): Promise<void> {
   const { post, collect, service: { sql } } = live;
   const keyOf = async () => {
     const [row] = await sql`select split_part(iban, ':', 1) as key from pay.instruments`;

@@ -11,7 +11,7 @@ import type { Settings } from "../../../shared/functions/settings.ts";
 import { ACCOUNT, writeDetail, writeEntry, writeFile } from "../connectors/bank_file.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { addBankAccount, Bank, callBridge, KEYS, written } from "./bank.ts";
-import { BankDouble } from "./double.ts";
+import { BankDouble, no_bank_double } from "./double.ts";
 
 /** The payee of each transfer, and the payer of each payment. */
 export const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller" };
@@ -59,8 +59,20 @@ export interface LiveBank extends LiveAccount {
   booked(...ids: string[]): Promise<string[]>;
 }
 
-/** Runs a test with a service and its bank. */
-export async function withLiveBank(
+/** Registers a test with a service and its bank. Without the programs of a bank it is skipped. */
+export function bankCase(
+  name: string,
+  test: (live: LiveBank, t: Deno.TestContext) => Promise<void>,
+  ...settings: [own?: AccountSettings, keys?: string]
+): void {
+  Deno.test({
+    name,
+    ignore: no_bank_double,
+    fn: (t) => withLiveBank((live) => test(live, t), ...settings),
+  });
+}
+
+async function withLiveBank(
   test: (live: LiveBank) => Promise<void>,
   own: AccountSettings = { ...IN_EUR, iban: "DE89370400440532013000", prenotification_days: "20" },
   keys = KEYS,

@@ -1,8 +1,9 @@
 /**
  * The process of the double of Stripe: localstripe decides about payments, and this process adds
  * idempotency keys, durable books, events, signed notifications, limits of refunds, fees, disputes,
- * payouts and connected accounts. It shares no code with the service. A second port plants faults
- * and shows the books.
+ * payouts and connected accounts. It shares no code with the service, and leaves the names of
+ * parameters to stripe-mock (stripe_documents_test.ts). A second port plants faults and shows the
+ * books.
  *
  * Arguments: the URL of localstripe, the journal's path and the two ports. It prints a line when
  * both ports listen.
