@@ -3,8 +3,8 @@
  * callers, and requests to a customer's receiver.
  *
  * Each reader has valid texts. It gets hostile ones derived from them
- * (support/core/hostile_text.ts), of growing length. One that takes noticeable time is compared
- * with a shorter text of the same shape (growth.ts).
+ * (support/core/hostile_text.ts), of growing length, and takes a time that only a linear reader
+ * keeps (growth.ts).
  */
 
 import assert from "node:assert/strict";

@@ -188,7 +188,6 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
     }
   });
   await sql`analyze pay.events, pay.payments`;
-  const began = performance.now();
   await t.step("the job writes such portions, too, and remembers so many events", async () => {
     await limit(service, "most_seen", 1_000);
     for (let events = 1; events > 0;) {
@@ -198,10 +197,6 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
       const [cursor] = await sql`select max(cardinality(seen)) as seen from pay.search_cursors`;
       assert.ok(cursor!.seen <= 1_000 + 2 * 2_000, `${cursor!.seen} are remembered`);
     }
-    const ms = (performance.now() - began) / ROWS;
-    const [size] = await sql`select pg_total_relation_size('pay.search_words')::int8
-      / ${ROWS}::int8 as bytes`;
-    console.log(`${ms.toFixed(3)} ms and ${size!.bytes} bytes for each payment`);
   });
   await sql`analyze`;
   const n = Math.floor(ROWS / 3);
@@ -218,17 +213,7 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
       `${(n / 100).toFixed(2)}`,
     ]
   ) {
-    await t.step(`finds ${text} in 300 ms`, async () => {
-      const times: number[] = [];
-      // Other tests use the processors, too.
-      while (times.length < 3 && Math.min(...times) > 300) {
-        const began = performance.now();
-        assert.deepEqual(await idsOf(service, text), [id]);
-        times.push(performance.now() - began);
-      }
-      console.log(`${text}: ${times.map((ms) => ms.toFixed(0))} ms`);
-      assert.ok(Math.min(...times) < 300, `${times} ms`);
-    });
+    await t.step(`finds ${text}`, async () => assert.deepEqual(await idsOf(service, text), [id]));
   }
   /** Counts the rows that a page reads. */
   const rowsOf = async (search: string) => {

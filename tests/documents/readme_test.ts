@@ -202,34 +202,6 @@ async function runWorkflow({ base_url, test_key, call }: LocalStart, folder: str
 }
 
 Deno.test({
-  name: "the block of the webhook in README.md ends and says why if no webhook comes",
-  ignore: is_skipped,
-  fn: () =>
-    withTemporaryFolder(async (folder) => {
-      await Deno.mkdir(join(folder, ".local"), { recursive: true });
-      await Deno.symlink(new URL("packages", ROOT), join(folder, "packages"));
-      const [block] = shellExamples(README).filter(({ script }) => script.includes("wait_for()"));
-      for (
-        const [receiver, printed, wait] of [
-          ["echo 'port 4343 is in use'", /^port 4343 is in use\n$/, "grep -qs Listening"],
-          [
-            "echo Listening, process $BASHPID; exec sleep 60",
-            /^Listening, process \d+\n$/,
-            "grep -q payment.refunded",
-          ],
-        ] as const
-      ) {
-        // No service runs, no time passes between two looks, and the receiver is another one.
-        const stubs = `curl() { :; }\nsleep() { :; }\nnpx() { ${receiver}; }\n`;
-        const { results: [result] } = await runInOneShell(folder, [stubs + block!.script]);
-        assert.match(result!.stdout, printed);
-        const said = `Not done within 30 seconds: ${wait} .local/received.txt\n`;
-        assert.ok(result!.stderr.includes(said), result!.stderr);
-      }
-    }),
-});
-
-Deno.test({
   name: "README.md begins with the clone, in which its commands run",
   ignore: is_skipped,
   fn: () =>

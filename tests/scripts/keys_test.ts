@@ -11,7 +11,6 @@ import { launchStart } from "../support/local/local_start.ts";
 import { type EndedCommand, runOperator } from "../support/local/operator.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { readKeyCommand } from "../../apps/operator/key_command.ts";
-import { renderKeyTable } from "../../apps/operator/key_table.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const UNKNOWN_KEY = `key_${"0".repeat(26)}`;
@@ -284,34 +283,3 @@ Deno.test("deno task keys uses the embedded server, running or not", (t) =>
       await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);
     });
   }));
-
-Deno.test("renderKeyTable() fits the terminal", () => {
-  const at = new Date("2026-01-02T03:04:05Z");
-  const key = {
-    id: UNKNOWN_KEY,
-    environment_id: `env_${"0".repeat(26)}`,
-    account: "demo",
-    environment_name: "A sandbox with a name of some length, so that it must be cut",
-    livemode: false,
-    name: "a name that is quite long\nand has a line end",
-    scopes: [
-      "payments:read",
-      "payments:write",
-      "refunds:write",
-      "webhooks:read",
-      "events:read",
-      "keys:write",
-    ],
-    prefix: "sk_test_",
-    last_four: "AbCd",
-    secrets: 1,
-    last_used_at: at,
-    created_at: at,
-    expires_at: null,
-    revoked_at: null,
-  };
-  const table = renderKeyTable([key, { ...key, name: "short", revoked_at: at }], 80);
-  for (const line of table.split("\n")) assert.ok(line.length <= 80, line);
-  assert.equal(table.split("\n").length, 8, table);
-  assert.ok(renderKeyTable([key], null).includes("quite long and has a line end"));
-});

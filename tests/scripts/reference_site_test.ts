@@ -1,7 +1,6 @@
 /**
  * The reference page of the local start in a real browser. It shows the document in light and dark
- * mode, on a desktop and a phone, with samples in three languages, sends a request with a test key,
- * and calls no other origin.
+ * mode, on a desktop and a phone, sends a request with a test key, and calls no other origin.
  */
 
 import assert from "node:assert/strict";
@@ -83,12 +82,8 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   await page.getByRole("heading", { name: "Keys and scopes" }).waitFor();
   // The page may have put the section in view there.
   assert.equal(page.url().replace(/#description.*/, ""), `${address}/`);
-  await assertWeight(page);
   await page.goto(`${origin}/docs/reference/#tag/payments/POST/api-v1-payments/v1/payments`);
   await page.getByRole("heading", { name: "Create a payment" }).waitFor();
-  await showSamples(page, product.base_url);
-  const headings = await page.locator("h1, h2, h3").allInnerTexts();
-  assert.deepEqual(headings, [...new Set(headings)], "a heading stands twice");
   const width = await page.evaluate("document.documentElement.scrollWidth");
   assert.ok(Number(width) <= view.viewport.width, `it is ${width} wide`);
   assert.deepEqual(await smallButtons(page), []);
@@ -138,36 +133,6 @@ async function followLinks(browser: Browser, { base_url, test_key }: LocalStart)
     await tab.close();
   }
   await context.close();
-}
-
-/** The most bytes that a first visit transfers. */
-const MAX_WEIGHT = 1_500_000;
-
-async function assertWeight(page: Page): Promise<void> {
-  const bytes = Number(
-    await page.evaluate(`["navigation", "resource"].flatMap((type) =>
-      performance.getEntriesByType(type)).reduce((sum, { transferSize }) => sum + transferSize, 0)`),
-  );
-  console.log(`The reference weighs ${bytes} bytes compressed`);
-  assert.ok(bytes > 100_000 && bytes < MAX_WEIGHT, String(bytes));
-}
-
-/** Chooses each language of the first operation. Its sample has the address of this start. */
-async function showSamples(page: Page, base_url: string): Promise<void> {
-  const samples = [
-    ["curl", `curl ${base_url}/api-v1-payments/v1/payments`],
-    ["TypeScript", "client.payments.create({"],
-    ["Python", "requests.post("],
-  ] as const;
-  let chosen = "curl";
-  for (const [label, text] of samples) {
-    if (label !== chosen) {
-      await page.getByRole("button", { name: chosen, exact: true }).first().click();
-      await page.getByRole("option", { name: label }).click();
-      chosen = label;
-    }
-    await page.locator("pre", { hasText: text }).first().waitFor();
-  }
 }
 
 /** Sends the example of the first operation with the key that the page has. */

@@ -20,7 +20,7 @@ const PADDING = [
 ];
 
 /** A hostile text of any length. */
-export interface HostileShape {
+interface HostileShape {
   before: string;
   repeated: string;
   after: string;
