@@ -209,46 +209,6 @@ Deno.test("createPaymentsFunction() takes linear time for addresses and headers"
   }
 });
 
-/** Longest time of a body at the limit of its size, with its fingerprint (shared/jobs/places.ts). */
-const BODY_MS = 12;
-/** Reads of a body, of which the fastest counts: other load only adds time. */
-const BODY_READS = 30;
-const METADATA = 50;
-const entries = (count: number, entry: (i: number) => [name: string, value: string]) =>
-  Object.fromEntries(Array.from({ length: count }, (_, i) => entry(i)));
-const metadata = (value: string) => ({
-  ...{ amount: 1, currency: "EUR" },
-  metadata: entries(METADATA, (i) => [`${i}x`, value]),
-});
-const unknown = (length: number) =>
-  entries(Math.floor(BODY / (length + 10)), (i) => [`${i}`.padEnd(length, "x"), ""]);
-
-/** Bodies that cost most: names, texts of each step of the search for card numbers, escapes. */
-const LARGE_BODIES: [name: string, body: string][] = [
-  ["long unknown names", JSON.stringify(unknown(250))],
-  ["many unknown names", JSON.stringify(unknown(125))],
-  ["digits", JSON.stringify(metadata("4 2 4 ".repeat(83)))],
-  ["digits of other scripts", JSON.stringify(metadata("４½٤".repeat(140)))],
-  ["encoded digits", JSON.stringify(metadata("%34%2532".repeat(62)))],
-  ["combining marks", JSON.stringify(metadata("\u0301".repeat(500)))],
-  ["UUIDs", JSON.stringify(metadata("6ba7b810-9dad-11d1-80b4-00c04fd430c8 ".repeat(13)))],
-  ["escapes", `{"description":"${"\\u0034".repeat(BODY / 6 - 10)}"}`],
-  ["an e-mail address", JSON.stringify({ customer: { email: "a.".repeat(BODY / 2 - 20) } })],
-  ["lines before a fault", `{${"\n".repeat(BODY - 2)}x`],
-];
-for (const [name, body] of LARGE_BODIES) {
-  Deno.test(`a body of ${name} takes at most ${BODY_MS} ms`, async () => {
-    assert.ok(new TextEncoder().encode(body).length <= BODY);
-    let least_ms = Infinity;
-    for (let i = 0; i < BODY_READS && least_ms > BODY_MS; i++) {
-      const began = performance.now();
-      await readFor(operationOf("createPayment"), body).catch(() => {});
-      least_ms = Math.min(least_ms, performance.now() - began);
-    }
-    assert.ok(least_ms <= BODY_MS, `${least_ms} ms`);
-  });
-}
-
 /** Readers that are slow on purpose. The measurement must find them. */
 const CARELESS: [name: string, read: (text: string) => unknown, sample: string][] = [
   [

@@ -61,6 +61,9 @@ const ROWS: [name: string, Sent][] = [
   ["metadata of 50 × 500 digits", metadata(() => "1 ".repeat(250))],
   ["metadata of 50 × 500 letters of two bytes", metadata(() => "é".repeat(500))],
   ["metadata of 50 × 500 percent signs", metadata(() => "%31".repeat(166))],
+  ["metadata of 50 × 500 combining marks", metadata(() => "\u0301".repeat(500))],
+  ["metadata of 50 × 420 digits of other scripts", metadata(() => "४½٤".repeat(140))],
+  ["metadata of 50 × 13 UUIDs", metadata(() => `${crypto.randomUUID()} `.repeat(13))],
   ["metadata of 6 000 decimals", create(`"metadata":{"a":[${repeated(16_000, () => "1.5")}]}`)],
   [
     "metadata of long numbers",
@@ -82,6 +85,8 @@ const ROWS: [name: string, Sent][] = [
       `"description":"1${characters(0x10000, BODY)}"`,
     ),
   ],
+  ["an e-mail address of 64 kB", create(`"customer":{"email":"${"a.".repeat(BODY / 2)}"}`)],
+  ["lines before a fault", { body: `{${"\n".repeat(BODY)}x` }],
   ["spaces", { body: `{"amount":1000,"currency":"EUR"}`.padEnd(BODY) }],
   ["no JSON", { body: "x".repeat(BODY) }],
   ["8 000 query parameters", { path: `?${repeated(8_000, (i) => `a${i}=1`, "&")}` }],
