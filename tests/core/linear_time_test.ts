@@ -34,6 +34,7 @@ import { parseBytes } from "../../shared/http/request_body.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { MAX_BODY_BYTES } from "../../shared/schema/limits.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { CATALOGUE } from "../support/catalogue/requests.ts";
 import { findSlowText, type Reader } from "../support/core/growth.ts";
 import { SHOWN_FIELDS } from "../support/domain/decided_change.ts";
 
@@ -60,8 +61,13 @@ const SIGNATURE = await signWebhook({
 });
 const CARDS = ["4242 4242 4242 4242", "4000-0025-0000-3155", "order 2026/11/22, 12.50 EUR"];
 
+const bodyOf = (id: string) => CATALOGUE.find(({ operation }) => operation === id)!.body!;
 /** Valid bodies by the id of their operation. */
 const BODIES: Record<string, Record<string, unknown>> = {
+  ...Object.fromEntries(
+    ["createTransfer", "createWebhookEndpoint", "createApiKey", "triggerWebhook", "advancePayment"]
+      .map((id) => [id, bodyOf(id)]),
+  ),
   createPayment: {
     ...SHOWN_FIELDS,
     customer: { id: "zoë/7", email: "zoë.o'hara+x@mail.example.com", name: "Zoë O'Hara" },
@@ -70,27 +76,6 @@ const BODIES: Record<string, Record<string, unknown>> = {
     metadata: { cart: "a b" },
     card: { number: "4242 4242 4242 4242", exp_month: 12, exp_year: 2034, cvc: "123" },
   },
-  createTransfer: {
-    amount_minor: 1999,
-    currency: "EUR",
-    destination: { iban: "DE89 3704 0044 0532 0130 00" },
-    description: "Payout",
-  },
-  createWebhookEndpoint: {
-    url: "https://hooks.example.com:8443/a/b?c=d%20e",
-    events: ["payment.*"],
-    description: "Shop",
-  },
-  createApiKey: {
-    name: "CI",
-    scopes: ["payments:read"],
-    expires_at: "2027-01-31T12:00:00.5+02:00",
-  },
-  triggerWebhook: {
-    endpoint_id: "whe_01arz3ndektsv4rrffq69g5fav",
-    event: "payment.completed",
-  },
-  advancePayment: { to: "completed" },
 };
 
 const DATES = ["120", "Wed, 21 Oct 2026 07:28:00 GMT"];

@@ -258,14 +258,11 @@ serviceCase("the expiry of an API key", async (t, service) => {
 
 serviceCase("an expired API key", async (t, service) => {
   const end = Date.now() + MINUTE;
-  const { id, secret } = await make(service, { expires_at: iso(end) });
+  const { id } = await make(service, { expires_at: iso(end) });
   const shown = async () => (await service.call("GET", `${KEYS}/${id}`)).text;
   await service.setClock(end);
   const before = await shown();
   const [row] = await service.sql`select xmin::text from pay.api_keys where id = ${id}`;
-  await t.step("cannot rotate itself: 401", async () => {
-    assertRefused(await rotate(service, id, 60, { key: secret }), 401, "unauthorized");
-  });
   await t.step("is not rotated by another key: a 409 that is stored, and no change", async () => {
     const refused = await rotate(service, id, 60, { idempotency_key: "late" });
     assertRefused(refused, 409, "invalid_state");

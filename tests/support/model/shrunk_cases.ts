@@ -15,24 +15,15 @@ const paid: ChangeStep = {
   amount: 10,
   is_sandbox: false,
 };
-const refund = (amount: number | null): ChangeStep => ({
-  do: "move",
-  target: 0,
-  move: { do: "refund", amount },
+const move = (move: Extract<ChangeStep, { do: "move" }>["move"], target = 0): ChangeStep => ({
+  ...{ do: "move", target, move },
 });
+const refund = (amount: number | null) => move({ do: "refund", amount });
 const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "send", change, key });
 
 const made = (instrument: string): ChangeStep => ({ ...paid, instrument } as ChangeStep);
-const capture = (amount: number | null): ChangeStep => ({
-  do: "move",
-  target: 0,
-  move: { do: "capture", amount },
-});
-const advance = (to: string): ChangeStep => ({
-  do: "move",
-  target: 0,
-  move: { do: "advance", to },
-});
+const capture = (amount: number | null) => move({ do: "capture", amount });
+const advance = (to: string) => move({ do: "advance", to });
 const endRefund = (refund: number, to: "completed" | "failed"): ChangeStep => ({
   do: "advance_refund",
   target: 0,
@@ -50,12 +41,10 @@ const dispute = (move: Extract<ChangeStep, { do: "dispute" }>["move"]): Step =>
   send({ do: "dispute", target: 0, move });
 const evidence = (text: "winning" | "losing" | "other" | "saved") =>
   dispute({ do: "evidence", text });
-const transfer: ChangeStep = {
-  do: "transfer",
-  amount: 1,
-  destination: "approved",
-  is_manual: false,
-};
+const transferOf = (amount: number, is_manual = false): ChangeStep => ({
+  ...{ do: "transfer", amount, destination: "approved", is_manual },
+});
+const transfer = transferOf(1);
 
 const save = (instrument: string, amount = 10): Step =>
   send({ ...paid, instrument, amount, save: "off_session" } as ChangeStep);
@@ -90,17 +79,17 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       { do: "pass", ms: 30 * DAY_MS },
       send(paid),
       { do: "purge" },
-      { do: "look" },
-      send({ do: "transfer", amount: 20, destination: "approved", is_manual: false }),
+      LOOK,
+      send(transferOf(20)),
     ],
   ],
   [
     "a transfer takes all there is and not a cent more",
     [
       send(paid),
-      send({ do: "transfer", amount: 11, destination: "approved", is_manual: false }, 1),
-      send({ do: "transfer", amount: 10, destination: "approved", is_manual: true }),
-      send({ do: "transfer", amount: 1, destination: "approved", is_manual: false }),
+      send(transferOf(11), 1),
+      send(transferOf(10, true)),
+      send(transferOf(1)),
     ],
   ],
   [
@@ -141,22 +130,14 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(made("sepa_collected_returned")),
       send(advance("processing")),
       clock(13 * 86_400),
-      { do: "look" },
+      LOOK,
       clock(12 * 86_400),
-      { do: "look" },
-      {
-        do: "send",
-        change: { do: "move", target: 1, move: { do: "refund", amount: 4 } },
-        key: null,
-      },
+      LOOK,
+      send(move({ do: "refund", amount: 4 }, 1)),
       clock(300 * 86_400),
-      { do: "look" },
-      {
-        do: "send",
-        change: { do: "move", target: 0, move: { do: "advance", to: "failed" } },
-        key: null,
-      },
-      { do: "look" },
+      LOOK,
+      send(advance("failed")),
+      LOOK,
       clock(400 * 86_400),
       send(made("sepa_collected")),
       clock(400 * 86_400),
@@ -172,7 +153,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(advance("chargeback")),
       evidence("other"),
       clock(7 * 86_400),
-      { do: "look" },
+      LOOK,
       dispute({ do: "accept" }),
       evidence("winning"),
     ],
@@ -184,7 +165,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(paid),
       send(advance("chargeback")),
       evidence("saved"),
-      { do: "look" },
+      LOOK,
       clock(7 * 86_400 - 1),
       evidence("saved"),
       clock(2),
@@ -200,7 +181,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       clock(3_600),
       send(advance("chargeback")),
       clock(7 * 86_400 - 3_600),
-      { do: "look" },
+      LOOK,
       clock(3_600),
     ],
   ],
@@ -215,9 +196,9 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
     ) => [
       declare("provider", "timeout", { operation: "authorize" }),
       send(made(name)),
-      { do: "look" },
+      LOOK,
       clock(60),
-      { do: "look" },
+      LOOK,
     ]),
   ],
   [
@@ -233,7 +214,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(refund(1)),
       declare("provider", "timeout", { operation: "refund" }),
       send(refund(2)),
-      { do: "look" },
+      LOOK,
       clock(60),
       declare("provider", "timeout", { operation: "transfer" }),
       send(transfer),
@@ -287,7 +268,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       ...uses,
       ...[0, 10].flatMap((amount) => [
         save("token_3ds", amount),
-        send({ do: "move", target: 0, move: { do: "authenticate", result: "failure" } }),
+        send(move({ do: "authenticate", result: "failure" })),
         ...uses,
       ]),
     ],
@@ -318,7 +299,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
     [
       send({ ...paid, instrument: "token_3ds", save: "on_session" } as ChangeStep),
       send({ do: "end", target: 0 }, 0),
-      send({ do: "move", target: 0, move: { do: "authenticate", result: "success" } }),
+      send(move({ do: "authenticate", result: "success" })),
       ...uses,
       send({ do: "end", target: 0 }, 0),
       send({ do: "end", target: 0 }, 0),
