@@ -9,7 +9,7 @@ import { goneFrom, rereadAfter } from "../../shared/connectors/evm/evm_reread.ts
 import { formatAmount } from "../../shared/core/currency.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import type { Connector, ProviderAccount } from "../../shared/domain/providers/connector.ts";
-import type { MethodKind } from "../../shared/schema/payment.ts";
+import type { MethodKind } from "../../shared/schema/payment_body.ts";
 import { CommandError } from "./command_line.ts";
 import type { ProviderCommand } from "./provider_command.ts";
 import type { ListedAccount } from "./provider_table.ts";

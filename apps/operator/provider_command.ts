@@ -5,7 +5,7 @@
  */
 
 import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
-import type { MethodKind } from "../../shared/schema/payment.ts";
+import type { MethodKind } from "../../shared/schema/payment_body.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { type OptionOf, readArguments, readId, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";

@@ -4,7 +4,8 @@
  * row is a type error. Pure.
  */
 
-import type { Payment, PaymentStatus } from "../schema/payment.ts";
+import type { Payment } from "../schema/payment.ts";
+import type { PaymentStatus } from "../schema/statuses.ts";
 import { RAILS } from "./rails.ts";
 
 /** The fields of a payment that decide its moves. */

@@ -6,13 +6,8 @@
 
 import { BANK_SCHEMES, type BankRail, railOfCurrency } from "../core/bank_schemes.ts";
 import { METHOD_KINDS } from "../core/vocabulary.ts";
-import type {
-  FailureCode,
-  MethodKind,
-  MethodMember,
-  Payment,
-  PaymentMethod,
-} from "../schema/payment.ts";
+import type { FailureCode, MethodMember, Payment, PaymentMethod } from "../schema/payment.ts";
+import type { MethodKind } from "../schema/payment_body.ts";
 import type { Transfer, TransferDestination } from "../schema/transfer.ts";
 
 const HOUR_MS = 3_600_000;

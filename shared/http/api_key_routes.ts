@@ -1,11 +1,11 @@
 /** The operations of `api-v1-payments` on API keys. */
 
-import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
+import { CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
 import { type Route, route } from "./route.ts";
 import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const keys = { group: "API keys", scope: "keys:write", response: ApiKey } as const;
+const keys = { group: "API keys", scope: "keys:write", response: "ApiKey" } as const;
 
 /** The operations on keys of the caller's environment. */
 export const API_KEY_ROUTES: readonly Route[] = [

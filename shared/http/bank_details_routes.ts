@@ -1,12 +1,11 @@
 /** The operations of `api-v1-payments` that delete the bank details of payers and payees. */
 
 import { type IdPrefix, isId } from "../core/ids.ts";
-import { DeletedBankDetails } from "../schema/bank_details.ts";
 import { type Route, route, type RouteInput } from "./route.ts";
 
 /** @param prefix of the ids of the resource; another kind of id is unknown */
 const deletionOf = (prefix: IdPrefix) => ({
-  response: DeletedBankDetails,
+  response: "DeletedBankDetails",
   method: "DELETE",
   errors: ["invalid_state"],
   run({ deps, request: { access, idempotency }, id }: RouteInput<unknown, unknown>) {

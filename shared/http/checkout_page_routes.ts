@@ -13,7 +13,7 @@ import type { RequestContext } from "../domain/changes/event.ts";
 import { type OwnCheckout, pageOf } from "../domain/checkouts/checkout_page.ts";
 import { isCheckoutToken, tokenHash } from "../domain/checkouts/checkout_url.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
-import { PAYER } from "../schema/checkout.ts";
+import { PAYER } from "../schema/checkout_body.ts";
 import {
   ATTEMPT_HEADER,
   type CheckoutPage,

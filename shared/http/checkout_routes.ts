@@ -4,12 +4,10 @@ import { ApiError } from "../core/errors.ts";
 import { type CheckoutUrls, revealUrls } from "../domain/checkouts/checkout_url.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
 import {
-  Checkout,
   CreateCheckoutBody,
   ListCheckoutsQuery,
-  PaidCheckout,
   PayCheckoutBody,
-} from "../schema/checkout.ts";
+} from "../schema/checkout_body.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import { cancelCheckout, createCheckout, payCheckout } from "./checkouts.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -17,7 +15,7 @@ import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "./route.ts";
 
-const checkout_paths = { group: "Checkouts", response: Checkout } as const;
+const checkout_paths = { group: "Checkouts", response: "Checkout" } as const;
 
 /** The operations of `api-v1-payments`. */
 export const CHECKOUT_ROUTES: readonly Route[] = [
@@ -86,7 +84,7 @@ export const payCheckoutRoute: Route = withUrls(route({
   scope: "sandbox:write",
   body: PayCheckoutBody,
   refuse: refuseRealCard,
-  response: PaidCheckout,
+  response: "PaidCheckout",
   errors: ["invalid_state"],
   run: ({ deps, request, id, body }) => payCheckout(deps, request, id, body),
 }));

@@ -13,7 +13,7 @@ import {
   unknownInstrument,
 } from "../domain/payments/instruments.ts";
 import type { Begun } from "../domain/providers/operation.ts";
-import type { CreatePaymentBody } from "../schema/payment.ts";
+import type { CreatePaymentBody } from "../schema/payment_body.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import type { Loaded, Store } from "../store/store.ts";
 import type { Dependencies } from "./dependencies.ts";

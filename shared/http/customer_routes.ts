@@ -1,14 +1,14 @@
 /** The operations of `api-v1-payments` on customers: the erasure of personal data. */
 
 import { invalidParameter } from "../core/errors.ts";
-import { EraseByEmailQuery, ErasedCustomer } from "../schema/customer.ts";
+import { EraseByEmailQuery } from "../schema/customer.ts";
 import { MAX_CUSTOMER_ID } from "../schema/limits.ts";
 import { CustomerId } from "../schema/values.ts";
 import { type Route, route } from "./route.ts";
 
 const erasure = {
   group: "Customers",
-  response: ErasedCustomer,
+  response: "ErasedCustomer",
   method: "DELETE",
   scope: "customers:erase",
   errors: ["invalid_state"],

@@ -1,13 +1,13 @@
 /** The operations of `api-v1-payments` on disputes. */
 
 import { acceptanceOf, evidenceOf } from "../domain/payments/dispute_payment.ts";
-import { Dispute, SubmitEvidenceBody } from "../schema/dispute.ts";
+import { SubmitEvidenceBody } from "../schema/dispute_body.ts";
 import { ListDisputesQuery } from "../schema/list.ts";
 import { type Route, route } from "./route.ts";
 import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const disputes = { group: "Disputes", response: Dispute } as const;
+const disputes = { group: "Disputes", response: "Dispute" } as const;
 
 export const DISPUTE_ROUTES: readonly Route[] = [
   listRoute({

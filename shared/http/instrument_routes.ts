@@ -1,14 +1,13 @@
 /** The operations of `api-v1-payments` on instruments. */
 
 import { renderError } from "../domain/changes/error_body.ts";
-import { Instrument } from "../schema/instrument.ts";
 import { ListInstrumentsQuery } from "../schema/list.ts";
 import { notActive } from "../store/inactive_instrument.ts";
 import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 import { type Route, route } from "./route.ts";
 
-const instrument_paths = { group: "Instruments", response: Instrument } as const;
+const instrument_paths = { group: "Instruments", response: "Instrument" } as const;
 
 export const INSTRUMENT_ROUTES: readonly Route[] = [
   listRoute({

@@ -1,6 +1,5 @@
 /** The operations of `api-v1-payments` on the ledger: its entries and the balance. */
 
-import { Balance, LedgerEntry } from "../schema/ledger.ts";
 import { ListLedgerEntriesQuery } from "../schema/list.ts";
 import { type Route, route } from "./route.ts";
 import { listRoute } from "./page.ts";
@@ -13,7 +12,7 @@ export const LEDGER_ROUTES: readonly Route[] = [
     id: "listLedgerEntries",
     summary: "List ledger entries",
     paths: ["/v1/ledger_entries"],
-    response: LedgerEntry,
+    response: "LedgerEntry",
     query: ListLedgerEntriesQuery,
     kind: "ledger_entries",
     filters: ({ payment_id, transfer_id, ...others }) => ({
@@ -30,7 +29,7 @@ export const LEDGER_ROUTES: readonly Route[] = [
       "exact JSON integers and can exceed 2^53. A client that parses numbers as doubles, as " +
       "JavaScript does, rounds such a sum unless it reads the text of the response.",
     paths: ["/v1/balance"],
-    response: Balance,
+    response: "Balance",
     async run({ deps, request }) {
       // The text of the database, because sums can exceed the exact integers of JavaScript.
       return { status: 200, body: await deps.store.balance(request.access) };

@@ -3,7 +3,6 @@
 import type * as z from "zod";
 import { idFloor } from "../core/ids.ts";
 import { MAX_COUNTED } from "../schema/limits.ts";
-import { listOf } from "../schema/list.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
 import { type Route, route, type RouteDefinition, type RouteInput } from "./route.ts";
@@ -24,8 +23,8 @@ type Requested = Pick<PageRequest, "kind" | "parent_id"> & { filters: Filters };
 interface Listing<Query extends PageQuery>
   extends Omit<RouteDefinition<unknown, Query>, "method" | "body" | "run"> {
   query: z.ZodType<Query>;
-  /** Schema of an item. */
-  response: z.ZodType;
+  /** Name of the schema of an item. */
+  response: string;
   kind: PageRequest["kind"];
   /** Makes the filters from the query. Absent: they are its parameters. */
   filters?(query: Omit<Query, keyof PageQuery>): Filters;
@@ -38,7 +37,7 @@ export function listRoute<Query extends PageQuery>(
   return route({
     ...named,
     method: "GET",
-    response: listOf(named.response),
+    response: `${named.response}List`,
     run(call) {
       const { limit: _, starting_after: __, include: ___, ...own } = call.query;
       const found = filters ? filters(own) : own as Filters;

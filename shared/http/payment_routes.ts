@@ -4,14 +4,15 @@ import { DECLINE_CODES } from "../core/errors.ts";
 import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
-import { ListPaymentsQuery, PaymentTotal, PaymentTotalsQuery } from "../schema/list.ts";
-import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
+import { ListPaymentsQuery, PaymentTotalsQuery } from "../schema/list.ts";
+import { CapturePaymentBody, CreatePaymentBody } from "../schema/payment_body.ts";
+import { Payment } from "../schema/payment.ts";
 import { createPayment } from "./create_payment.ts";
 import { createdBetween, listRoute } from "./page.ts";
 import { type Route, route } from "./route.ts";
 import { readOne } from "./read_one.ts";
 
-const payment_paths = { group: "Payments", response: Payment } as const;
+const payment_paths = { group: "Payments", response: "Payment" } as const;
 
 export const PAYMENT_ROUTES: readonly Route[] = [
   route({
@@ -54,7 +55,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
       "exceed 2^53.",
     paths: ["/v1/payments/totals"],
     scope: "payments:read",
-    response: PaymentTotal,
+    response: "PaymentTotal",
     query: PaymentTotalsQuery,
     kind: "payment_totals",
     filters: ({ from, to, span, ...others }) => ({

@@ -2,14 +2,13 @@
 
 import { refundOf } from "../domain/payments/refund_payment.ts";
 import type { Payment } from "../schema/payment.ts";
-import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
-import { CreateRefundBody, Refund } from "../schema/refund.ts";
+import { ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
+import { CreateRefundBody } from "../schema/refund_body.ts";
 import { type Route, route } from "./route.ts";
 import { listRoute, responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const refunds = { group: "Refunds", scope: "payments:read" } as const;
-const RefundList = listOf(Refund);
 
 export const REFUND_ROUTES: readonly Route[] = [
   route({
@@ -21,7 +20,7 @@ export const REFUND_ROUTES: readonly Route[] = [
     paths: ["/v1/payments/:id/refund"],
     scope: "refunds:write",
     body: CreateRefundBody,
-    response: Refund,
+    response: "Refund",
     status: 201,
     errors: ["invalid_state", "provider_not_configured"],
     run: ({ deps, request, id, body }) =>
@@ -38,7 +37,7 @@ export const REFUND_ROUTES: readonly Route[] = [
     summary: "List the refunds of a payment",
     method: "GET",
     paths: ["/v1/payments/:id/refunds"],
-    response: RefundList,
+    response: "RefundList",
     query: ListPaymentRefundsQuery,
     run: (call) =>
       responsePage(call, `/v1/payments/${call.id}/refunds`, {
@@ -52,7 +51,7 @@ export const REFUND_ROUTES: readonly Route[] = [
     id: "listRefunds",
     summary: "List refunds",
     paths: ["/v1/refunds"],
-    response: Refund,
+    response: "Refund",
     query: ListRefundsQuery,
     kind: "refunds",
   }),
@@ -62,6 +61,6 @@ export const REFUND_ROUTES: readonly Route[] = [
     summary: "Get a refund",
     paths: ["/v1/refunds/:id"],
     kind: "refunds",
-    response: Refund,
+    response: "Refund",
   }),
 ];

@@ -5,8 +5,7 @@
 
 import { maskSecrets } from "../core/masked_secrets.ts";
 import { ApiError } from "../core/errors.ts";
-import { listOf } from "../schema/list.ts";
-import { IdempotencyKey, ListRequestsQuery, LoggedRequest } from "../schema/request.ts";
+import { ListRequestsQuery } from "../schema/request_query.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "./route.ts";
 import { responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
@@ -24,7 +23,7 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
     "idempotency key in the path.",
   paths: ["/v1/idempotency_keys/:key"],
   scope: "payments:read",
-  response: IdempotencyKey,
+  response: "IdempotencyKey",
   errors: ["not_found"],
   async run({ deps, request, named_key }) {
     // So that the response counts the replays that this isolate has sent before.
@@ -52,7 +51,7 @@ export const listRequests: Route = route({
   scope: "sandbox:write",
   test_only: true,
   query: ListRequestsQuery,
-  response: listOf(LoggedRequest),
+  response: "LoggedRequestList",
   unlogged: true,
   async run(call) {
     // So that the list has the requests that this isolate has handled before.
@@ -76,7 +75,7 @@ export const getRequest: Route = readOne({
   kind: "requests",
   scope: "sandbox:write",
   test_only: true,
-  response: LoggedRequest,
+  response: "LoggedRequest",
   unlogged: true,
   before: ({ request_log }) => request_log.flush(),
 });

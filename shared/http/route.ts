@@ -77,8 +77,11 @@ export interface Route {
   without_faults?: boolean;
   body: z.ZodType;
   query: z.ZodType;
-  /** Schema of a success; `status` is its HTTP status. */
-  response: z.ZodType;
+  /**
+   * Name of the schema of a success, or of its items with `List` behind it. Only the name, because
+   * no function needs the schema, and a start would load it. `status` is its HTTP status.
+   */
+  response: string;
   status: 200 | 201 | 202;
   /** Media type of a success; absent: JSON. */
   media_type?: string;

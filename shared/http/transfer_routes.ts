@@ -2,12 +2,13 @@
 
 import { cancelTransferOf, transferOf } from "../domain/transfers/create_transfer.ts";
 import { ListTransfersQuery } from "../schema/list.ts";
-import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
+import { CreateTransferBody } from "../schema/transfer_body.ts";
+import { Transfer } from "../schema/transfer.ts";
 import { type Route, route } from "./route.ts";
 import { createdBetween, listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
-const writing = { group: "Transfers", scope: "transfers:write", response: Transfer } as const;
+const writing = { group: "Transfers", scope: "transfers:write", response: "Transfer" } as const;
 
 export const TRANSFER_ROUTES: readonly Route[] = [
   route({

@@ -3,19 +3,15 @@
 import { ApiError } from "../core/errors.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Webhooks } from "../domain/webhooks/webhooks.ts";
-import { Event } from "../schema/event.ts";
-import { Inbox, ReadInboxQuery, RecoverDeliveriesBody, Recovery } from "../schema/inbox.ts";
+import { ReadInboxQuery, RecoverDeliveriesBody } from "../schema/inbox_body.ts";
 import {
   CreateWebhookEndpointBody,
-  DeletedWebhookEndpoint,
   ListEventsQuery,
   ListWebhookDeliveriesQuery,
   ListWebhookEndpointsQuery,
   RotateWebhookSecretBody,
   UpdateWebhookEndpointBody,
-  WebhookDelivery,
-  WebhookEndpoint,
-} from "../schema/webhook.ts";
+} from "../schema/webhook_body.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type Route, route } from "./route.ts";
 import { listRoute } from "./page.ts";
@@ -24,7 +20,7 @@ import { readOne } from "./read_one.ts";
 const writing = {
   group: "Webhook endpoints",
   scope: "webhooks:write",
-  response: WebhookEndpoint,
+  response: "WebhookEndpoint",
 } as const;
 
 /** The operations on webhook endpoints, events and deliveries. */
@@ -76,7 +72,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     summary: "Delete a webhook endpoint",
     method: "DELETE",
     paths: ["/v1/webhook_endpoints/:id"],
-    response: DeletedWebhookEndpoint,
+    response: "DeletedWebhookEndpoint",
     run: ({ deps, request, id }) => webhooksOf(deps).endpoints.delete(request, id),
   }),
   route({
@@ -104,7 +100,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     scope: "webhooks:read",
     parameter_scopes: { after: "webhooks:write" },
     query: ReadInboxQuery,
-    response: Inbox,
+    response: "Inbox",
     errors: ["invalid_state"],
     unlogged: true,
     run: ({ deps, request, id, query, signal }) =>
@@ -120,7 +116,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: "POST",
     paths: ["/v1/webhook_endpoints/:id/recover"],
     body: RecoverDeliveriesBody,
-    response: Recovery,
+    response: "Recovery",
     status: 202,
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).recover(request, id, body),
@@ -133,7 +129,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/webhook_deliveries"],
     scope: "webhooks:read",
     query: ListWebhookDeliveriesQuery,
-    response: WebhookDelivery,
+    response: "WebhookDelivery",
     kind: "webhook_deliveries",
     filters: ({ payment_id, transfer_id, instrument_id, ...others }) => ({
       subject_id: payment_id ?? transfer_id ?? instrument_id,
@@ -151,7 +147,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/webhook_deliveries/:id"],
     kind: "webhook_deliveries",
     scope: "webhooks:read",
-    response: WebhookDelivery,
+    response: "WebhookDelivery",
   }),
   route({
     ...writing,
@@ -163,7 +159,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       "inbox stays as it is.",
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
-    response: WebhookDelivery,
+    response: "WebhookDelivery",
     errors: ["invalid_state"],
     async run({ deps, request, id }) {
       const { access, context, idempotency } = request;
@@ -187,7 +183,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/events"],
     scope: "events:read",
     query: ListEventsQuery,
-    response: Event,
+    response: "Event",
     kind: "events",
     filters: ({ payment_id, transfer_id, ...others }) => ({
       subject_id: payment_id ?? transfer_id,
@@ -202,7 +198,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/events/:id"],
     kind: "events",
     scope: "events:read",
-    response: Event,
+    response: "Event",
   }),
 ];
 

@@ -1,6 +1,5 @@
 /** The advance of a payment, the one operation of sandboxes that `api-v1-payments` serves too. */
 
-import { Payment } from "../schema/payment.ts";
 import { AdvancePaymentBody } from "../schema/payment_advance.ts";
 import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { sandboxRoute } from "./sandbox.ts";
@@ -12,7 +11,7 @@ export const SANDBOX_ROUTE = {
   method: "POST",
   scope: "sandbox:write",
   test_only: true,
-  response: Payment,
+  response: "Payment",
 } as const;
 
 /** The advance of a payment. Both functions serve it (console_routes.ts). */

@@ -6,7 +6,7 @@
 import type { SandboxDependencies } from "./sandbox.ts";
 import type { Hono } from "hono";
 import type { Challenge } from "../schema/challenge.ts";
-import { AuthenticatePaymentBody } from "../schema/payment.ts";
+import { AuthenticatePaymentBody } from "../schema/payment_body.ts";
 import { fromPage } from "../http/checkout_page_routes.ts";
 import { keylessLimit } from "../http/keyless_limit.ts";
 import { SANDBOX_FUNCTION } from "../http/route.ts";

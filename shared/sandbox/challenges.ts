@@ -7,7 +7,8 @@
 import { ApiError } from "../core/errors.ts";
 import { withPaymentId } from "../core/return_url.ts";
 import type { Challenge } from "../schema/challenge.ts";
-import type { AuthenticationResult, Payment } from "../schema/payment.ts";
+import type { AuthenticationResult } from "../schema/payment_body.ts";
+import type { Payment } from "../schema/payment.ts";
 import { Retries } from "../jobs/retries.ts";
 import type { ProviderStore } from "../store/provider_store.ts";
 import { parseSettings } from "../store/sandbox_settings.ts";

@@ -2,7 +2,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
-import type { SetClockBody } from "../schema/clock.ts";
+import type { SetClockBody } from "../schema/clock_body.ts";
 import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS } from "../schema/limits.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";

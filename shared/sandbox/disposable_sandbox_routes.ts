@@ -1,12 +1,6 @@
 /** The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022). */
 
-import { ApiKey } from "../schema/api_key.ts";
-import {
-  CreateSandboxBody,
-  CreateSandboxKeyBody,
-  DisposableSandbox,
-  ListSandboxesQuery,
-} from "../schema/sandbox.ts";
+import { CreateSandboxBody, CreateSandboxKeyBody, ListSandboxesQuery } from "../schema/sandbox.ts";
 import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { listRoute } from "../http/page.ts";
 import { sandboxRoute } from "./sandbox.ts";
@@ -17,7 +11,7 @@ const sandboxes = {
   group: "Sandbox",
   scope: "sandbox:write",
   test_only: true,
-  response: DisposableSandbox,
+  response: "DisposableSandbox",
 } as const;
 
 export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
@@ -70,7 +64,7 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     method: "POST",
     paths: ["/sandboxes/:id/keys", "/v1/sandboxes/:id/keys"],
     body: CreateSandboxKeyBody,
-    response: ApiKey,
+    response: "ApiKey",
     status: 201,
     errors: ["invalid_state"],
     run: ({ deps, request, key_text, id, body }) =>

@@ -1,6 +1,6 @@
 /** The operations of `api-v1-sandbox` on declared faults (contract §7). */
 
-import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema/fault.ts";
+import { CreateFaultBody, ListFaultsQuery } from "../schema/fault.ts";
 import { readOne } from "../http/read_one.ts";
 import { type Route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { listRoute } from "../http/page.ts";
@@ -13,7 +13,7 @@ const shared = {
   test_only: true,
   // Otherwise a fault on every request would also concern its own deletion.
   without_faults: true,
-  response: Fault,
+  response: "Fault",
 } as const;
 
 export const FAULT_ROUTES: readonly Route[] = [
@@ -60,7 +60,7 @@ export const FAULT_ROUTES: readonly Route[] = [
     description: "The fault does not happen any more.",
     method: "DELETE",
     paths: ["/faults/:id", "/v1/faults/:id"],
-    response: DeletedFault,
+    response: "DeletedFault",
     run: ({ deps, request, id }) =>
       deps.sandbox.faults.delete(request.access, id, request.idempotency),
   }),

@@ -6,7 +6,7 @@
  */
 
 import { invalidParameter } from "../core/errors.ts";
-import type { SetClockBody } from "../schema/clock.ts";
+import type { SetClockBody } from "../schema/clock_body.ts";
 import type { ClockStore } from "./clock_store.ts";
 import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 

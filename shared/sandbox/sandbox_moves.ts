@@ -2,11 +2,13 @@
 
 import type * as z from "zod";
 import { FairQueue } from "../jobs/fair_queue.ts";
-import type { AuthenticatePaymentBody, Payment } from "../schema/payment.ts";
+import type { AuthenticatePaymentBody } from "../schema/payment_body.ts";
+import type { Payment } from "../schema/payment.ts";
 import type { AdvancePaymentBody } from "../schema/payment_advance.ts";
-import type { AdvanceRefundBody } from "../schema/refund.ts";
+import type { AdvanceRefundBody } from "../schema/refund_body.ts";
 import type { ResetSandboxBody } from "../schema/service.ts";
-import type { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
+import type { AdvanceTransferBody } from "../schema/transfer_body.ts";
+import type { Transfer } from "../schema/transfer.ts";
 import type { Store } from "../store/store.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../domain/changes/change_writer.ts";
 import { readRefund } from "../domain/changes/read_resource.ts";

@@ -5,13 +5,13 @@
 
 import { payCheckoutRoute } from "../http/checkout_routes.ts";
 import { createPayment } from "../http/create_payment.ts";
-import { Changes, ReadChangesQuery } from "../schema/changes.ts";
-import { Clock, ClockAdvance, Due, DueQuery, SetClockBody } from "../schema/clock.ts";
-import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment.ts";
-import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
-import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
-import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
-import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
+import { ReadChangesQuery } from "../schema/changes.ts";
+import { DueQuery, SetClockBody } from "../schema/clock_body.ts";
+import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment_body.ts";
+import { AdvanceRefundBody } from "../schema/refund_body.ts";
+import { ResetSandboxBody } from "../schema/service.ts";
+import { AdvanceTransferBody } from "../schema/transfer_body.ts";
+import { TriggerWebhookBody } from "../schema/webhook_body.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
 import { advancePayment, SANDBOX_ROUTE } from "./advance_route.ts";
 import { DISPOSABLE_SANDBOX_ROUTES } from "./disposable_sandbox_routes.ts";
@@ -59,7 +59,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "refuse it days later: its amount can be refunded again.",
     paths: ["/refunds/:id/advance", "/v1/refunds/:id/advance"],
     body: AdvanceRefundBody,
-    response: Refund,
+    response: "Refund",
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => deps.sandbox.moves.advanceRefund(request, id, body),
   }),
@@ -72,7 +72,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "account that is `completed` can fail too, as its bank can return it later.",
     paths: ["/transfers/:id/advance", "/v1/transfers/:id/advance"],
     body: AdvanceTransferBody,
-    response: Transfer,
+    response: "Transfer",
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => deps.sandbox.moves.advanceTransfer(request, id, body),
   }),
@@ -87,7 +87,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "`rate_limited`.",
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
     body: TriggerWebhookBody,
-    response: WebhookDelivery,
+    response: "WebhookDelivery",
     errors: ["not_found"],
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
@@ -100,7 +100,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in " +
       "your repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
     paths: ["/transcript", "/v1/transcript"],
-    response: Transcript,
+    response: "Transcript",
     media_type: "text/plain",
     errors: ["invalid_state"],
     async run({ deps, request: { access } }) {
@@ -120,7 +120,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "requests. Reading it is no part of a seeded run and is not in the log.",
     paths: ["/changes", "/v1/changes"],
     query: ReadChangesQuery,
-    response: Changes,
+    response: "Changes",
     unlogged: true,
     run: async ({ deps, request: { access }, query, signal }) => ({
       status: 200,
@@ -135,7 +135,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     description: "The clock of the key's sandbox: the real one until it is set.",
     method: "GET",
     paths: ["/clock", "/v1/clock"],
-    response: Clock,
+    response: "Clock",
     run: async ({ deps, request }) => ({
       status: 200,
       body: await deps.sandbox.clock.read(request),
@@ -152,7 +152,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/clock/due", "/v1/clock/due"],
     query: DueQuery,
-    response: Due,
+    response: "Due",
     run: async ({ deps, request, query }) => ({
       status: 200,
       body: await deps.sandbox.clock.due(request, query.until),
@@ -171,7 +171,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "time.",
     paths: ["/clock", "/v1/clock"],
     body: SetClockBody,
-    response: ClockAdvance,
+    response: "ClockAdvance",
     run: ({ deps, request, body }) => deps.sandbox.clock.set(request, body),
   }),
   sandboxRoute({
@@ -186,7 +186,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     without_faults: true,
     frees_storage: true,
     body: ResetSandboxBody,
-    response: SandboxReset,
+    response: "SandboxReset",
     run: ({ deps, request, body }) => deps.sandbox.moves.reset(request, body),
   }),
   ...DISPOSABLE_SANDBOX_ROUTES,

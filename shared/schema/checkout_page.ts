@@ -4,7 +4,8 @@
  */
 
 import type { CheckoutMethod } from "../core/checkout_methods.ts";
-import type { Checkout, PayCheckoutBody } from "./checkout.ts";
+import type { Checkout } from "./checkout.ts";
+import type { PayCheckoutBody } from "./checkout_body.ts";
 import type { Payment } from "./payment.ts";
 
 /** Name of the header with the token of a checkout, which is the fragment of its URL. */

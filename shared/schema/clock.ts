@@ -1,32 +1,13 @@
 /** The clock of a sandbox on the wire (contract §7). */
 
 import * as z from "zod";
-import { MAX_ADVANCE_DAYS } from "./limits.ts";
-import { mustBe } from "./requirement.ts";
-import { Instant, Time } from "./values.ts";
-
-const ClockMode = z.enum(["real", "frozen"])
-  .describe("`real`: the clock runs. `frozen`: it stands");
-
-export const SetClockBody = z.object({
-  to: Time.optional().describe(
-    "The new time, at most 400 days after the present one and not after 2200-01-01T00:00:00Z. A " +
-      "time before the end of an advance that is not complete goes on to that end",
-  ),
-  advance: mustBe(
-    z.int().min(1).max(MAX_ADVANCE_DAYS * 86_400),
-    "a whole number of seconds from 1 to 34560000 (400 days)",
-  ).optional().describe(
-    "Seconds by which the clock advances, after the end of the advances that are not complete",
-  ),
-  mode: ClockMode.optional(),
-}).describe("Send `to` or `advance`, `mode`, or one of the first two together with `mode`");
-export type SetClockBody = z.infer<typeof SetClockBody>;
+import { SetClockBody } from "./clock_body.ts";
+import { Instant } from "./values.ts";
 
 const CLOCK = {
   object: z.literal("clock"),
   now: Instant,
-  mode: ClockMode,
+  mode: SetClockBody.shape.mode.unwrap(),
   offset_seconds: z.int().nullable()
     .describe("How far a running clock is ahead of the real time; null while the clock is frozen"),
   target: Instant.nullable()
@@ -39,10 +20,6 @@ const CLOCK = {
 export const Clock = z.object(CLOCK).describe("The clock of a sandbox");
 
 const Count = z.int().min(0);
-
-export const DueQuery = z.object({
-  until: Time.optional().describe("Only what is due until this RFC 3339 time of the sandbox"),
-});
 
 /** A thing that happens by itself when the clock reaches its time (`pay_internal.due_kind`). */
 const DueKind = z.enum([

@@ -15,7 +15,7 @@ import {
 import { EventType } from "./event_type.ts";
 import { MAX_FAULT_DELAY_MS, MAX_IDEMPOTENCY_KEY } from "./limits.ts";
 import { page } from "./list.ts";
-import { MethodKind } from "./payment.ts";
+import { MethodKind } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant } from "./values.ts";
 

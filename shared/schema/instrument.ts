@@ -4,21 +4,13 @@
  */
 
 import * as z from "zod";
-import {
-  INSTRUMENT_END_REASONS,
-  INSTRUMENT_STATUSES,
-  KEPT_METHOD_KINDS,
-} from "../core/vocabulary.ts";
+import { INSTRUMENT_END_REASONS, KEPT_METHOD_KINDS } from "../core/vocabulary.ts";
 import { ShownIban } from "./bank_account.ts";
 import { MAX_CUSTOMER_ID } from "./limits.ts";
-import { CardMethod, InstrumentUsage, Mandate } from "./payment.ts";
+import { CardMethod } from "./payment.ts";
+import { InstrumentUsage, Mandate } from "./payment_body.ts";
+import { InstrumentStatus } from "./statuses.ts";
 import { id, Instant } from "./values.ts";
-
-export const InstrumentStatus = z.enum(INSTRUMENT_STATUSES).describe(
-  "Status of an instrument. It follows from the payment that has saved it. `failed` and `ended` " +
-    "are final",
-);
-export type InstrumentStatus = z.infer<typeof InstrumentStatus>;
 
 export const InstrumentEndReason = z.enum(INSTRUMENT_END_REASONS).describe(
   "`deleted` by you, `erased` with its customer, `revoked` by the payer at the bank, " +

@@ -1,22 +1,8 @@
 /** The ledger entry on the wire (contract §3). */
 
 import * as z from "zod";
+import { LedgerAccount } from "./list.ts";
 import { AmountMinor, CurrencyCode, id, Instant } from "./values.ts";
-
-export const LEDGER_ACCOUNTS = [
-  "processor",
-  "available",
-  "chargebacks",
-  "in_transit",
-  "external",
-  "bank",
-  "unapplied",
-  "reserve",
-] as const;
-export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe(
-  "An account of the ledger. `available` is the money that transfers can use",
-);
-export type LedgerAccount = z.infer<typeof LedgerAccount>;
 
 export const LedgerEntry = z.object({
   id: id("le_"),
@@ -41,6 +27,7 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
  * integers that JavaScript represents exactly.
  */
 const Sum = z.number().refine(Number.isInteger).meta({ type: "integer" });
+
 /** Such a sum that is not negative. */
 export const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });
 

@@ -4,10 +4,7 @@
  */
 
 import * as z from "zod";
-import type { IdPrefix } from "../core/ids.ts";
-import { DisputeStatus } from "./dispute.ts";
-import { InstrumentStatus } from "./instrument.ts";
-import { LedgerAccount, SumOfOneSide } from "./ledger.ts";
+import { IdPrefix } from "../core/ids.ts";
 import {
   DEFAULT_PAGE,
   MAX_PAGE,
@@ -17,13 +14,19 @@ import {
   MIN_SEARCH,
   MIN_TOTALS_SPAN,
 } from "./limits.ts";
-import { MethodKind, PaymentStatus } from "./payment.ts";
-import { RefundStatus } from "./refund.ts";
-import { TransferStatus } from "./transfer.ts";
+import { MethodKind } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
-import { Currency, CurrencyCode, CustomerId, Email, id, Instant, Time } from "./values.ts";
+import {
+  DisputeStatus,
+  InstrumentStatus,
+  PaymentStatus,
+  RefundStatus,
+  TransferStatus,
+} from "./statuses.ts";
+import { Currency, CustomerId, Email, id, Time } from "./values.ts";
 
 const LIMIT_WORDS = `a whole number from 1 to ${MAX_PAGE}`;
+
 /** The query parameter `limit`, in decimal digits. */
 export const Limit = mustBe(
   z.string().regex(/^\d{1,3}$/)
@@ -34,6 +37,7 @@ export const Limit = mustBe(
 );
 
 const After = Time.optional().describe("Only items created after this RFC 3339 time");
+
 const Before = Time.optional().describe("Only items created before this RFC 3339 time");
 
 const Search = z.string().min(MIN_SEARCH).max(MAX_SEARCH).optional();
@@ -122,20 +126,6 @@ export const PaymentTotalsQuery = z.object({
   });
 });
 
-/** Payments of a span of time that have the same status and currency. */
-export const PaymentTotal = z.object({
-  object: z.literal("payment_total"),
-  from: Instant.nullable().describe("The beginning of the span; null without `span`"),
-  status: PaymentStatus,
-  currency: CurrencyCode,
-  count: z.int().min(1).describe("The number of payments"),
-  amount_minor: SumOfOneSide.describe("The sum of their amounts"),
-  amount_captured: SumOfOneSide.describe(
-    "The sum that was taken from payers; 0 for `failed`, also if the payments were paid before",
-  ),
-  amount_refunded: SumOfOneSide.describe("The sum that was refunded"),
-}).describe("Payments of a span of time that have the same status and currency");
-
 export const ListRefundsQuery = z.object({
   ...page("re_"),
   payment_id: id("pay_").optional().describe("Only refunds of this payment"),
@@ -149,6 +139,22 @@ export const ListDisputesQuery = z.object({
   payment_id: id("pay_").optional().describe("Only disputes of this payment"),
   status: DisputeStatus.optional().describe("Only disputes in this status"),
 });
+
+export const LEDGER_ACCOUNTS = [
+  "processor",
+  "available",
+  "chargebacks",
+  "in_transit",
+  "external",
+  "bank",
+  "unapplied",
+  "reserve",
+] as const;
+
+export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe(
+  "An account of the ledger. `available` is the money that transfers can use",
+);
+export type LedgerAccount = z.infer<typeof LedgerAccount>;
 
 export const ListLedgerEntriesQuery = z.object({
   ...page("le_"),
@@ -176,30 +182,3 @@ export const ListInstrumentsQuery = z.object({
   status: InstrumentStatus.optional().describe("Only instruments in this status"),
   method_kind: MethodKind.optional().describe("Only instruments of this kind of method"),
 });
-
-export function listOf<Item extends z.ZodType>(item: Item) {
-  return z.object({
-    object: z.literal("list"),
-    url: z.string().describe("Path of the list"),
-    data: z.array(item).describe(
-      "The items, newest first. There can be fewer than `limit`, or none, while `has_more` is true",
-    ),
-    has_more: z.boolean()
-      .describe("True if the list continues. Only this field shows the end of the list"),
-    next_cursor: z.string().nullable().describe(
-      "The value of `starting_after` for the next page. It need not be the id of one of the " +
-        "items. Null if `has_more` is false",
-    ),
-    total: z.object({
-      count: z.int().min(0).describe("The number of items, at most 10 000"),
-      is_exact: z.boolean().describe("False: the list has more items than `count`"),
-    }).nullable().optional().describe(
-      "Of a request with `include=total`: how many items the list has. Null if that is not cheap: " +
-        "with a filter that is not in an index",
-    ),
-  }).describe("A page of a list");
-}
-
-export interface List<Item> extends z.infer<ReturnType<typeof listOf>> {
-  data: Item[];
-}

@@ -4,8 +4,9 @@
  */
 
 import * as z from "zod";
-import { DisputeReason } from "./dispute.ts";
-import { PaymentStatus, ReturnCode, returnCodeOfFailure } from "./payment.ts";
+import { DisputeReason } from "./statuses.ts";
+import { PaymentStatus } from "./statuses.ts";
+import { ReturnCode, returnCodeOfFailure } from "./payment_body.ts";
 import { AmountMinor } from "./values.ts";
 
 /** The body of an advance: the status to move to. */

@@ -4,7 +4,8 @@
  * an erasure changes no method (`supabase/schemas/erasure.sql`).
  */
 
-import type { CreatePaymentBody, MethodMember, PaymentMethod } from "./payment.ts";
+import type { CreatePaymentBody } from "./payment_body.ts";
+import type { MethodMember, PaymentMethod } from "./payment.ts";
 
 /** No response has them, and neither the log nor the transcript of a sandbox. */
 export const SECRET_MEMBERS = [

@@ -1,68 +1,14 @@
 /** The transfer on the wire: money out of the available balance (contract §3). */
 
 import * as z from "zod";
-import { TRANSFER_STATUSES } from "../core/vocabulary.ts";
-import {
-  FAILURE_CODES,
-  ReturnCode,
-  returnCodeOfFailure,
-  ShownWallet,
-  WalletInput,
-} from "./payment.ts";
-import {
-  PAYEE_WITH_ADDRESS,
-  ShownIban,
-  ShownPayeeCheck,
-  ShownSpeed,
-  Speed,
-} from "./bank_account.ts";
-import { mustBe } from "./requirement.ts";
-import {
-  AmountAlias,
-  AmountMinor,
-  Currency,
-  CurrencyCode,
-  Description,
-  id,
-  Instant,
-  Metadata,
-  requiredAmount,
-  sameAmount,
-  Settlement,
-  ShownMetadata,
-} from "./values.ts";
-
-export const TransferStatus = z.enum(TRANSFER_STATUSES).describe("Status of a transfer");
-export type TransferStatus = z.infer<typeof TransferStatus>;
-
-export const CreateTransferBody = z.object({
-  amount: AmountAlias.optional(),
-  amount_minor: AmountMinor.optional(),
-  currency: Currency,
-  destination: mustBe(
-    z.object({ ...PAYEE_WITH_ADDRESS, wallet: WalletInput.optional() })
-      .describe(
-        "The receiving account: send one of `iban` and `wallet`. The other members are for " +
-          "an `iban`",
-      ),
-    'an object with either "iban" or "wallet"',
-  ),
-  speed: Speed.optional(),
-  description: Description.optional(),
-  metadata: Metadata.optional(),
-  settlement: Settlement.optional(),
-}).superRefine(sameAmount).superRefine(requiredAmount)
-  .describe("One of `amount` and `amount_minor` is required");
-export type CreateTransferBody = z.infer<typeof CreateTransferBody>;
-
-/** The body of `POST /transfers/{id}/advance`: the status to move to. */
-export const AdvanceTransferBody = z.object({
-  to: TransferStatus,
-  return_code: ReturnCode.optional(),
-}).superRefine(returnCodeOfFailure).describe("The status to move to");
+import { ShownIban, ShownPayeeCheck, ShownSpeed } from "./bank_account.ts";
+import { FAILURE_CODES, ShownWallet } from "./payment.ts";
+import { TransferStatus } from "./statuses.ts";
+import { AmountAlias, AmountMinor, CurrencyCode, id, Instant, ShownMetadata } from "./values.ts";
 
 export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban })
   .describe("A bank account as a destination");
+
 export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet })
   .describe("A wallet as a destination");
 

@@ -1,7 +1,7 @@
 /** The row of an operation of a provider, from its reservation to its result. */
 
 import type { Sealed } from "../core/vault.ts";
-import type { InstrumentUsage, MethodKind } from "../schema/payment.ts";
+import type { InstrumentUsage, MethodKind } from "../schema/payment_body.ts";
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { SandboxSettings } from "./sandbox_settings.ts";
 

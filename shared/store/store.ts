@@ -10,7 +10,7 @@
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idGenerator } from "../core/ids.ts";
 import { databaseSpan } from "../core/tracing.ts";
-import type { MethodKind } from "../schema/payment.ts";
+import type { MethodKind } from "../schema/payment_body.ts";
 import type { Change, StoredResponse } from "./commit_rows.ts";
 import { ChangeCost, COMMIT, commitParameters, type RequestedChange } from "./commit_statement.ts";
 import type { Database } from "./database.ts";

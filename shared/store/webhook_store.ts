@@ -6,7 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import type { FAULTS } from "../core/vocabulary.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { EndpointDelivery, EndpointStatus } from "../schema/webhook.ts";
+import type { EndpointDelivery, EndpointStatus } from "../schema/webhook_body.ts";
 import type { StoredResponse } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";

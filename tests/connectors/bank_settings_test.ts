@@ -7,7 +7,7 @@ import { filesOf, type WaitingOrder } from "../../shared/connectors/bank/export_
 import { isOwnNumber } from "../../shared/connectors/bank/own_account.ts";
 import { dueDate } from "../../shared/domain/payments/collection.ts";
 import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
-import type { MethodKind } from "../../shared/schema/payment.ts";
+import type { MethodKind } from "../../shared/schema/payment_body.ts";
 import type { Transfer } from "../../shared/schema/transfer.ts";
 import type { BankStore } from "../../shared/store/bank_store.ts";
 import { bankCaseId } from "../support/connectors/bank_case.ts";

@@ -20,7 +20,7 @@ import { dayOf, formatDay, formatTime, parseTime } from "../../apps/console/data
 import { eventNote, toneOf } from "../../apps/console/data/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
-import { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
 
 Deno.test("eventNote() after a chargeback: a won dispute, with either status", () => {
   for (const type of ["payment.completed", "payment.partially_refunded"] as const) {

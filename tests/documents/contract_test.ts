@@ -22,9 +22,9 @@ import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
-import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
+import { LEDGER_ACCOUNTS } from "../../shared/schema/list.ts";
 import * as limits from "../../shared/schema/limits.ts";
-import { ListCheckoutsQuery } from "../../shared/schema/checkout.ts";
+import { ListCheckoutsQuery } from "../../shared/schema/checkout_body.ts";
 import {
   ListDisputesQuery,
   ListInstrumentsQuery,
@@ -35,14 +35,10 @@ import {
 } from "../../shared/schema/list.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
-import { ListRequestsQuery } from "../../shared/schema/request.ts";
+import { ListRequestsQuery } from "../../shared/schema/request_query.ts";
 import { SandboxReset } from "../../shared/schema/service.ts";
-import {
-  DeliveryAttempt,
-  DISABLED_REASONS,
-  ListEventsQuery,
-  ListWebhookDeliveriesQuery,
-} from "../../shared/schema/webhook.ts";
+import { DeliveryAttempt, DISABLED_REASONS } from "../../shared/schema/webhook.ts";
+import { ListEventsQuery, ListWebhookDeliveriesQuery } from "../../shared/schema/webhook_body.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
 import { readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
-import { CreatePaymentBody, type Payment } from "../../shared/schema/payment.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
+import { type Payment } from "../../shared/schema/payment.ts";
 import {
   decideCreate,
   NOW_MS,

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { isChallengeUrl, type PayerUrls } from "../../shared/sandbox/challenge_url.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { NETWORKS } from "../../shared/core/vocabulary.ts";
-import { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
 import {
   decideCreate,
   NOW,

@@ -9,7 +9,7 @@ import { decideResult, pointlessRecord } from "../../shared/domain/operations/de
 import { STATUSES, type WaitsFor } from "../../shared/domain/payment_statuses.ts";
 import type { ProviderOp, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import { eventOf } from "../../shared/domain/providers/operation.ts";
-import type { PaymentStatus } from "../../shared/schema/payment.ts";
+import type { PaymentStatus } from "../../shared/schema/statuses.ts";
 import { operationFor } from "../support/domain/applied_event.ts";
 import {
   NOW_MS,

@@ -8,11 +8,9 @@ import { EVM_NETWORKS, isMainChain } from "../../shared/connectors/evm/evm_netwo
 import { STABLECOINS } from "../../shared/core/currency.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import { isValidAddress } from "../../shared/core/wallet_address.ts";
-import {
-  CreatePaymentBody,
-  type Payment,
-  type PaymentStatus,
-} from "../../shared/schema/payment.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
+import { type Payment } from "../../shared/schema/payment.ts";
+import { type PaymentStatus } from "../../shared/schema/statuses.ts";
 import { decideAdvance } from "../../shared/sandbox/advance.ts";
 import { book } from "../support/domain/applied_event.ts";
 import { decideCreate, NOW_MS, requestContext, URLS } from "../support/domain/decided_change.ts";

@@ -14,7 +14,8 @@ import {
   PAYMENT_STATUSES,
 } from "../../shared/core/vocabulary.ts";
 import { parseBody } from "../../shared/http/parse_input.ts";
-import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import type { PaymentStatus } from "../../shared/schema/statuses.ts";
 import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
 import { decideAdvance, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import { transactionHash } from "../../shared/sandbox/sandbox_replies.ts";

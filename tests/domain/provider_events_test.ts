@@ -14,7 +14,8 @@ import type {
 } from "../../shared/domain/providers/connector.ts";
 import type { Parts } from "../../shared/domain/providers/effect.ts";
 import type { Dispute } from "../../shared/schema/dispute.ts";
-import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import type { PaymentStatus } from "../../shared/schema/statuses.ts";
 import type { PayeeCheck } from "../../shared/schema/bank_account.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
 import {

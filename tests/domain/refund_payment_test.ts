@@ -6,13 +6,12 @@
 
 import assert from "node:assert/strict";
 import { parseBody } from "../../shared/http/parse_input.ts";
-import {
-  CapturePaymentBody,
-  type MethodKind,
-  type Payment,
-  type PaymentStatus,
-} from "../../shared/schema/payment.ts";
-import { CreateRefundBody, Refund, type RefundStatus } from "../../shared/schema/refund.ts";
+import { CapturePaymentBody, type MethodKind } from "../../shared/schema/payment_body.ts";
+import { type Payment } from "../../shared/schema/payment.ts";
+import { type PaymentStatus } from "../../shared/schema/statuses.ts";
+import { CreateRefundBody } from "../../shared/schema/refund_body.ts";
+import { Refund } from "../../shared/schema/refund.ts";
+import { type RefundStatus } from "../../shared/schema/statuses.ts";
 import { decideAdvanceRefund } from "../../shared/sandbox/advance.ts";
 import {
   decideRefund,

@@ -16,7 +16,7 @@ import {
   type TestBehaviour,
   testCard,
 } from "../../shared/domain/providers/test_values.ts";
-import type { MethodKind, Outcome } from "../../shared/schema/payment.ts";
+import type { MethodKind, Outcome } from "../../shared/schema/payment_body.ts";
 import {
   NOW_MS,
   paymentWith,

@@ -8,7 +8,8 @@ import type { ApiError } from "../../shared/core/errors.ts";
 import { checkSpeed, readPayee } from "../../shared/domain/providers/payee.ts";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
 import type { IbanInput, PayeeInput } from "../../shared/schema/bank_account.ts";
-import { CreateTransferBody, type Transfer } from "../../shared/schema/transfer.ts";
+import { CreateTransferBody } from "../../shared/schema/transfer_body.ts";
+import { type Transfer } from "../../shared/schema/transfer.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import { decideAdvanceTransfer } from "../../shared/sandbox/advance.ts";
 import {

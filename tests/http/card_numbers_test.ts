@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { containsCardNumber } from "../../shared/core/card_number.ts";
 import { testCard } from "../../shared/domain/providers/test_values.ts";
-import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import type { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
 import { APPROVED_CARD } from "../support/service/service.ts";
 import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 import { CODES } from "../support/core/error_codes.ts";

@@ -10,10 +10,10 @@ import { nearestName, OTHER_NAMES, refuseUnknownNames } from "../../shared/http/
 import { CreateApiKeyBody } from "../../shared/schema/api_key.ts";
 import { EmptyBody } from "../../shared/schema/empty.ts";
 import { ListPaymentsQuery } from "../../shared/schema/list.ts";
-import { CapturePaymentBody, CreatePaymentBody } from "../../shared/schema/payment.ts";
-import { CreateRefundBody } from "../../shared/schema/refund.ts";
+import { CapturePaymentBody, CreatePaymentBody } from "../../shared/schema/payment_body.ts";
+import { CreateRefundBody } from "../../shared/schema/refund_body.ts";
 import { memberOf, namesOf } from "../../shared/schema/requirement.ts";
-import { CreateWebhookEndpointBody } from "../../shared/schema/webhook.ts";
+import { CreateWebhookEndpointBody } from "../../shared/schema/webhook_body.ts";
 import { readBody } from "../support/http/read_body.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import {

@@ -18,7 +18,9 @@ import { transferAdvances } from "../../shared/domain/payments/lifecycle.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { RAILS } from "../../shared/domain/rails.ts";
 import { decideAdvanceRefund, decideAuthenticate } from "../../shared/sandbox/advance.ts";
-import { CreatePaymentBody, Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
+import { Payment } from "../../shared/schema/payment.ts";
+import { type PaymentStatus } from "../../shared/schema/statuses.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import {

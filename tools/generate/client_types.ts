@@ -8,6 +8,18 @@ import * as z from "zod";
 import { STABLECOINS } from "../../shared/core/currency.ts";
 import { DECLINE_ADVICE, DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import * as words from "../../shared/core/vocabulary.ts";
+import * as webhook_body from "../../shared/schema/webhook_body.ts";
+import * as transfer_body from "../../shared/schema/transfer_body.ts";
+import * as statuses from "../../shared/schema/statuses.ts";
+import * as request_query from "../../shared/schema/request_query.ts";
+import * as refund_body from "../../shared/schema/refund_body.ts";
+import * as payment_total from "../../shared/schema/payment_total.ts";
+import * as payment_body from "../../shared/schema/payment_body.ts";
+import * as inbox_body from "../../shared/schema/inbox_body.ts";
+import * as fault from "../../shared/schema/fault.ts";
+import * as dispute_body from "../../shared/schema/dispute_body.ts";
+import * as clock_body from "../../shared/schema/clock_body.ts";
+import * as checkout_body from "../../shared/schema/checkout_body.ts";
 import * as keys from "../../shared/schema/api_key.ts";
 import * as bank from "../../shared/schema/bank_account.ts";
 import { DeletedBankDetails } from "../../shared/schema/bank_details.ts";
@@ -16,7 +28,6 @@ import * as changes from "../../shared/schema/changes.ts";
 import * as clock from "../../shared/schema/clock.ts";
 import * as dispute from "../../shared/schema/dispute.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
-import * as fault from "../../shared/schema/fault.ts";
 import * as checkout from "../../shared/schema/checkout.ts";
 import * as instrument from "../../shared/schema/instrument.ts";
 import * as inbox from "../../shared/schema/inbox.ts";
@@ -46,7 +57,7 @@ const LISTS: Readonly<Record<string, readonly [doc: string, values: readonly str
   MethodKind: ["The kind of payment method", words.METHOD_KINDS],
   Capability: [
     "The kind of payment method, under its other name: `card_payment` is `card`, and so on",
-    payment.Capability.options,
+    payment_body.Capability.options,
   ],
   Outcome: ["A forced result of a sandbox payment. It overrides the instrument", words.OUTCOMES],
   DeclineAdvice: [
@@ -60,7 +71,7 @@ const LISTS: Readonly<Record<string, readonly [doc: string, values: readonly str
     payment.FAILURE_CODES,
   ],
   InstrumentUsage: [
-    payment.InstrumentUsage.description!,
+    payment_body.InstrumentUsage.description!,
     words.INSTRUMENT_USAGES,
   ],
   MandateSequence: [
@@ -96,26 +107,26 @@ const LISTS: Readonly<Record<string, readonly [doc: string, values: readonly str
 
 /** Schemas of values, whose types list the values. */
 const ENUMS: Readonly<Record<string, z.ZodEnum>> = {
-  PaymentStatus: payment.PaymentStatus,
-  CaptureMethod: payment.CaptureMethod,
+  PaymentStatus: statuses.PaymentStatus,
+  CaptureMethod: payment_body.CaptureMethod,
   Settlement: value.Settlement,
   Network: value.Network,
-  RefundStatus: refund.RefundStatus,
-  RefundReason: refund.RefundReason,
+  RefundStatus: statuses.RefundStatus,
+  RefundReason: refund_body.RefundReason,
   Speed: bank.Speed,
   PayeeCheck: bank.PayeeCheck,
-  DisputeStatus: dispute.DisputeStatus,
-  DisputeReason: dispute.DisputeReason,
-  TransferStatus: transfer.TransferStatus,
-  CheckoutStatus: checkout.CheckoutStatus,
-  CheckoutMethod: checkout.CheckoutMethod,
-  InstrumentStatus: instrument.InstrumentStatus,
+  DisputeStatus: statuses.DisputeStatus,
+  DisputeReason: statuses.DisputeReason,
+  TransferStatus: statuses.TransferStatus,
+  CheckoutStatus: checkout_body.CheckoutStatus,
+  CheckoutMethod: checkout_body.CheckoutMethod,
+  InstrumentStatus: statuses.InstrumentStatus,
   InstrumentEndReason: instrument.InstrumentEndReason,
-  LedgerAccount: ledger.LedgerAccount,
+  LedgerAccount: list.LedgerAccount,
   Scope: keys.Scope,
-  EndpointDelivery: webhook.EndpointDelivery,
-  EndpointStatus: webhook.EndpointStatus,
-  DeliveryStatus: webhook.DeliveryStatus,
+  EndpointDelivery: webhook_body.EndpointDelivery,
+  EndpointStatus: webhook_body.EndpointStatus,
+  DeliveryStatus: webhook_body.DeliveryStatus,
 };
 
 /** How the type of a schema differs from its schema. */
@@ -146,16 +157,16 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["PostalAddress", bank.AddressInput],
   ["IbanInput", objectIn(bank.IbanInput), { doc: "A bank account" }],
   ["MaskedIban", bank.ShownIban],
-  ["WalletInput", objectIn(payment.WalletInput), { doc: "A wallet" }],
+  ["WalletInput", objectIn(payment_body.WalletInput), { doc: "A wallet" }],
   ["Wallet", payment.ShownWallet],
-  ["Mandate", payment.Mandate],
-  ["MandateInput", payment.MandateInput],
-  ["CardNumberInput", payment.CardInput, {
+  ["Mandate", payment_body.Mandate],
+  ["MandateInput", payment_body.MandateInput],
+  ["CardNumberInput", payment_body.CardInput, {
     doc: "A card by its number. Test keys only, and only the published test cards",
     without: ["token"],
     required: ["number", "exp_month", "exp_year", "cvc"],
   }],
-  ["CardTokenInput", payment.CardInput, {
+  ["CardTokenInput", payment_body.CardInput, {
     doc: "A card by its token",
     only: ["token"],
     required: ["token"],
@@ -165,13 +176,13 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
     doc: "The next step of the payer. A newer service may send a type that is not listed here",
   }],
   ["Payment", payment.Payment],
-  ["PaymentFields", payment.CreatePaymentBody, {
-    doc: `Fields of a new payment. ${payment.ABOUT_INSTRUMENTS}`,
+  ["PaymentFields", payment_body.CreatePaymentBody, {
+    doc: `Fields of a new payment. ${payment_body.ABOUT_INSTRUMENTS}`,
     without: AMOUNTS,
   }],
-  ["CapturePaymentInput", payment.CapturePaymentBody],
-  ["CreateRefundInput", refund.CreateRefundBody],
-  ["RefundDestinationInput", objectIn(refund.CreateRefundBody.shape.destination), {
+  ["CapturePaymentInput", payment_body.CapturePaymentBody],
+  ["CreateRefundInput", refund_body.CreateRefundBody],
+  ["RefundDestinationInput", objectIn(refund_body.CreateRefundBody.shape.destination), {
     members: { address: "string | PostalAddress" },
   }],
   ["RefundDestination", refund.Refund.shape.destination.unwrap(), {
@@ -182,20 +193,20 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["ErasedCustomer", ErasedCustomer],
   ["DisputeEvidence", dispute.DisputeEvidence],
   ["Dispute", dispute.Dispute],
-  ["SubmitEvidenceInput", dispute.SubmitEvidenceBody],
-  ["TransferFields", transfer.CreateTransferBody, {
+  ["SubmitEvidenceInput", dispute_body.SubmitEvidenceBody],
+  ["TransferFields", transfer_body.CreateTransferBody, {
     doc: "Fields of a new transfer",
     without: AMOUNTS,
   }],
   ["TransferDestination", transfer.TransferDestination],
   ["Transfer", transfer.Transfer],
   ["CheckoutPrice", checkout.Price],
-  ["CheckoutFields", checkout.CreateCheckoutBody, {
+  ["CheckoutFields", checkout_body.CreateCheckoutBody, {
     doc: "Fields of a new checkout",
     without: AMOUNTS,
   }],
   ["Checkout", checkout.Checkout],
-  ["PayCheckoutInput", checkout.PayCheckoutBody],
+  ["PayCheckoutInput", checkout_body.PayCheckoutBody],
   ["PaidCheckout", checkout.PaidCheckout],
   ["InstrumentMethod", instrument.InstrumentMethod],
   ["Instrument", instrument.Instrument],
@@ -204,15 +215,15 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
     doc: "The balances of all accounts in all currencies. The API returns exact sums. As " +
       "JavaScript numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded",
   }],
-  ["EndpointFields", webhook.CreateWebhookEndpointBody, {
+  ["EndpointFields", webhook_body.CreateWebhookEndpointBody, {
     doc: "The fields of a new endpoint beside its URL",
     without: ["delivery", "url"],
   }],
-  ["UpdateWebhookEndpointInput", webhook.UpdateWebhookEndpointBody],
-  ["RotateSecretInput", webhook.RotateWebhookSecretBody],
+  ["UpdateWebhookEndpointInput", webhook_body.UpdateWebhookEndpointBody],
+  ["RotateSecretInput", webhook_body.RotateWebhookSecretBody],
   ["WebhookEndpoint", webhook.WebhookEndpoint, { secret: ["WebhookEndpointWithSecret", "secret"] }],
   ["DeletedWebhookEndpoint", webhook.DeletedWebhookEndpoint],
-  ["RecoverInput", inbox.RecoverDeliveriesBody],
+  ["RecoverInput", inbox_body.RecoverDeliveriesBody],
   ["Recovery", inbox.Recovery],
   ["InboxDelivery", inbox.InboxDelivery],
   ["InboxPage", inbox.Inbox],
@@ -226,16 +237,16 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   ["IdempotencyKey", request.IdempotencyKey],
   ["LoggedRequest", request.LoggedRequest],
   ["AdvanceInput", AdvancePaymentBody],
-  ["AdvanceRefundInput", refund.AdvanceRefundBody],
-  ["AdvanceTransferInput", transfer.AdvanceTransferBody],
-  ["AuthenticateInput", payment.AuthenticatePaymentBody],
-  ["TriggerInput", webhook.TriggerWebhookBody],
+  ["AdvanceRefundInput", refund_body.AdvanceRefundBody],
+  ["AdvanceTransferInput", transfer_body.AdvanceTransferBody],
+  ["AuthenticateInput", payment_body.AuthenticatePaymentBody],
+  ["TriggerInput", webhook_body.TriggerWebhookBody],
   ["ResetSandboxInput", service.ResetSandboxBody],
   ["SandboxReset", service.SandboxReset],
-  ["SetClockInput", clock.SetClockBody],
+  ["SetClockInput", clock_body.SetClockBody],
   ["Clock", clock.Clock],
   ["ClockAdvance", clock.ClockAdvance],
-  ["DueParams", clock.DueQuery],
+  ["DueParams", clock_body.DueQuery],
   ["Due", clock.Due],
   ["CreateSandboxInput", sandbox.CreateSandboxBody],
   ["CreateSandboxKeyInput", sandbox.CreateSandboxKeyBody],
@@ -268,20 +279,20 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
   }],
   ["ListPaymentsParams", list.ListPaymentsQuery, listAt("/v1/payments")],
   ["PaymentTotalsParams", list.PaymentTotalsQuery, { members: { span: "number" } }],
-  ["PaymentTotal", list.PaymentTotal],
+  ["PaymentTotal", payment_total.PaymentTotal],
   ["ListRefundsParams", list.ListRefundsQuery, listAt("/v1/refunds")],
   ["ListDisputesParams", list.ListDisputesQuery, listAt("/v1/disputes")],
-  ["ListCheckoutsParams", checkout.ListCheckoutsQuery, listAt("/v1/checkouts")],
+  ["ListCheckoutsParams", checkout_body.ListCheckoutsQuery, listAt("/v1/checkouts")],
   ["ListInstrumentsParams", list.ListInstrumentsQuery, listAt("/v1/instruments")],
   ["ListTransfersParams", list.ListTransfersQuery, listAt("/v1/transfers")],
   ["ListLedgerEntriesParams", list.ListLedgerEntriesQuery, listAt("/v1/ledger_entries")],
-  ["ListEventsParams", webhook.ListEventsQuery, listAt("/v1/events")],
+  ["ListEventsParams", webhook_body.ListEventsQuery, listAt("/v1/events")],
   [
     "ListWebhookDeliveriesParams",
-    webhook.ListWebhookDeliveriesQuery,
+    webhook_body.ListWebhookDeliveriesQuery,
     listAt("/v1/webhook_deliveries"),
   ],
-  ["ListRequestsParams", request.ListRequestsQuery, listAt("/requests")],
+  ["ListRequestsParams", request_query.ListRequestsQuery, listAt("/requests")],
 ];
 
 /** Types that no schema has in this form: text and type. */
@@ -364,10 +375,10 @@ const NAMES = new Map<z.ZodType, string>([
   ...TYPES.filter(([, , form]) => !form?.only && !form?.required && !form?.without)
     .map(([name, schema]) => [schema, name] as const),
   [value.Metadata, "Metadata"],
-  [payment.CardInput, "CardInput"],
-  [payment.MethodKind, "MethodKind"],
-  [payment.Capability, "Capability"],
-  [payment.Outcome, "Outcome"],
+  [payment_body.CardInput, "CardInput"],
+  [payment_body.MethodKind, "MethodKind"],
+  [payment_body.Capability, "Capability"],
+  [payment_body.Outcome, "Outcome"],
   [payment.DeclineAdvice, "DeclineAdvice"],
   [value.Stablecoin, "Stablecoin"],
 ]);

@@ -16,7 +16,7 @@ import {
   testCard,
   type TestValue,
 } from "../../shared/domain/providers/test_values.ts";
-import type { Outcome } from "../../shared/schema/payment.ts";
+import type { Outcome } from "../../shared/schema/payment_body.ts";
 import { renderTable } from "./markdown_table.ts";
 
 export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));

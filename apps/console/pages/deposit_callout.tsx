@@ -7,7 +7,8 @@ import {
   missingAmount,
   settlesAtOnce,
 } from "../../../shared/domain/payments/lifecycle.ts";
-import type { NextAction, Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
+import type { NextAction, Payment } from "../../../shared/schema/payment.ts";
+import type { PaymentStatus } from "../../../shared/schema/statuses.ts";
 import { call } from "../data/calls.ts";
 import { Card } from "../parts/page_parts.tsx";
 import { amountOf } from "../forms/create_body.ts";

@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
-import type { CreatePaymentBody, MethodMember, Payment } from "../../../shared/schema/payment.ts";
+import type { CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
+import type { MethodMember, Payment } from "../../../shared/schema/payment.ts";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "../data/calls.ts";
 import { CustomerFacts } from "../parts/customer_facts.tsx";

@@ -8,7 +8,7 @@ import {
   type Outcome,
   type Payment,
 } from "../../client/mod.ts";
-import type { CreatePaymentBody } from "../../../shared/schema/payment.ts";
+import type { CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
 import {
   amountOf,
   CHANGE_OPTIONS,

@@ -16,19 +16,19 @@ import {
   CreateCheckoutBody,
   ListCheckoutsQuery,
   PayCheckoutBody,
-} from "../../../shared/schema/checkout.ts";
-import { SetClockBody } from "../../../shared/schema/clock.ts";
+} from "../../../shared/schema/checkout_body.ts";
+import { SetClockBody } from "../../../shared/schema/clock_body.ts";
 import { ERROR_CODES } from "../../../shared/schema/error.ts";
 import { CreateFaultBody } from "../../../shared/schema/fault.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../../../shared/schema/limits.ts";
 import { cursor, ListInstrumentsQuery, ListPaymentsQuery } from "../../../shared/schema/list.ts";
-import { CreatePaymentBody } from "../../../shared/schema/payment.ts";
+import { CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
 import { AdvancePaymentBody } from "../../../shared/schema/payment_advance.ts";
-import { AdvanceRefundBody, CreateRefundBody } from "../../../shared/schema/refund.ts";
+import { AdvanceRefundBody, CreateRefundBody } from "../../../shared/schema/refund_body.ts";
 import { mustBe } from "../../../shared/schema/requirement.ts";
-import { ListRequestsQuery } from "../../../shared/schema/request.ts";
+import { ListRequestsQuery } from "../../../shared/schema/request_query.ts";
 import { AmountMinor, id } from "../../../shared/schema/values.ts";
-import { CreateWebhookEndpointBody, ListEventsQuery } from "../../../shared/schema/webhook.ts";
+import { CreateWebhookEndpointBody, ListEventsQuery } from "../../../shared/schema/webhook_body.ts";
 import {
   TEST_CARDS,
   TEST_IBANS,

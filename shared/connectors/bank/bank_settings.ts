@@ -12,7 +12,7 @@ import { isValidCreditorIdentifier } from "../../core/creditor_identifier.ts";
 import { ibanCountry, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { PRENOTIFICATION_DAYS } from "../../domain/payments/collection.ts";
 import { checkCurrency } from "../../domain/providers/instrument.ts";
-import type { MethodKind } from "../../schema/payment.ts";
+import type { MethodKind } from "../../schema/payment_body.ts";
 import { type OwnBusinessRule, readOwnBusiness } from "./own_business.ts";
 
 /** The longest name that a SEPA file can have (EPC rulebooks, AT-D001). */

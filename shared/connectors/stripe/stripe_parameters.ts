@@ -1,6 +1,6 @@
 /** The fields of a create at Stripe: the parameters of a request, and those that an error names. */
 
-import type { CreatePaymentBody } from "../../schema/payment.ts";
+import type { CreatePaymentBody } from "../../schema/payment_body.ts";
 
 /** The fields of a create that Stripe does not get. */
 type Unsent =

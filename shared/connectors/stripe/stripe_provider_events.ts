@@ -10,7 +10,7 @@
 import { formatTime } from "../../core/clock.ts";
 import { normalizeCurrency } from "../../core/currency.ts";
 import { idPattern } from "../../core/ids.ts";
-import type { DisputeReason } from "../../schema/dispute.ts";
+import type { DisputeReason } from "../../schema/statuses.ts";
 import type { CardReport, DisputeReport } from "../../store/provider_rows.ts";
 import type {
   ProviderAccount,

@@ -7,8 +7,8 @@
 import { formatTime } from "../../core/clock.ts";
 import type { Sealed } from "../../core/vault.ts";
 import type { Dispute } from "../../schema/dispute.ts";
-import type { LedgerAccount } from "../../schema/ledger.ts";
-import type { InstrumentStatus } from "../../schema/instrument.ts";
+import type { LedgerAccount } from "../../schema/list.ts";
+import type { InstrumentStatus } from "../../schema/statuses.ts";
 import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";

@@ -1,6 +1,6 @@
 /** The status and the masked method that a payment gives to the instrument that it saves. Pure. */
 
-import type { InstrumentStatus } from "../../schema/instrument.ts";
+import type { InstrumentStatus } from "../../schema/statuses.ts";
 import type { Payment } from "../../schema/payment.ts";
 import { STATUSES } from "../payment_statuses.ts";
 import { RAILS } from "../rails.ts";

@@ -7,9 +7,11 @@ import { type CheckoutMethod, methodsFor } from "../../core/checkout_methods.ts"
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { STATUSES, type WaitsFor } from "../payment_statuses.ts";
-import type { MethodKind } from "../../schema/payment.ts";
-import type { Checkout, PayCheckoutBody } from "../../schema/checkout.ts";
-import type { CreatePaymentBody, PaymentStatus } from "../../schema/payment.ts";
+import type { MethodKind } from "../../schema/payment_body.ts";
+import type { Checkout } from "../../schema/checkout.ts";
+import type { PayCheckoutBody } from "../../schema/checkout_body.ts";
+import type { CreatePaymentBody } from "../../schema/payment_body.ts";
+import type { PaymentStatus } from "../../schema/statuses.ts";
 import { METHOD_KIND } from "./offers.ts";
 
 /** Most attempts of a checkout that is no link. */

@@ -2,7 +2,8 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import type { Checkout, CheckoutPrice, CreateCheckoutBody } from "../../schema/checkout.ts";
+import type { Checkout, CheckoutPrice } from "../../schema/checkout.ts";
+import type { CreateCheckoutBody } from "../../schema/checkout_body.ts";
 import { CHECKOUT_HOURS, MAX_CHECKOUT_HOURS } from "../../schema/limits.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { CheckoutRow } from "../../store/checkout_store.ts";

@@ -5,7 +5,7 @@ import { ApiError } from "../../core/errors.ts";
 import { CHECKOUT_METHODS } from "../../core/vocabulary.ts";
 import type { StoredAccount } from "../../store/provider_rows.ts";
 import type { CheckoutPrice } from "../../schema/checkout.ts";
-import type { MethodKind } from "../../schema/payment.ts";
+import type { MethodKind } from "../../schema/payment_body.ts";
 
 export interface Offer {
   method: CheckoutMethod;

@@ -2,7 +2,8 @@
 
 import { formatAmount } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import type { CapturePaymentBody, Payment } from "../../schema/payment.ts";
+import type { CapturePaymentBody } from "../../schema/payment_body.ts";
+import type { Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";

@@ -3,7 +3,8 @@
 import { formatTime } from "../../core/clock.ts";
 import { isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
+import type { CreatePaymentBody } from "../../schema/payment_body.ts";
+import type { Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { InstrumentProvider } from "../../store/instrument_provider.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";

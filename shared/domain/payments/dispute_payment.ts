@@ -6,12 +6,9 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError } from "../../core/errors.ts";
-import type {
-  Dispute,
-  DisputeReason,
-  DisputeStatus,
-  SubmitEvidenceBody,
-} from "../../schema/dispute.ts";
+import type { Dispute } from "../../schema/dispute.ts";
+import type { DisputeReason, DisputeStatus } from "../../schema/statuses.ts";
+import type { SubmitEvidenceBody } from "../../schema/dispute_body.ts";
 import type { Payment } from "../../schema/payment.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";

@@ -7,7 +7,7 @@ import { formatTime } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
 import type { Instrument } from "../../schema/instrument.ts";
-import type { CreatePaymentBody } from "../../schema/payment.ts";
+import type { CreatePaymentBody } from "../../schema/payment_body.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Vault } from "../../core/vault.ts";
 import type { InstrumentProvider } from "../../store/instrument_provider.ts";

@@ -5,7 +5,8 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineAdvice, type DeclineCode, USUAL_ADVICE } from "../../core/errors.ts";
-import type { FailureCode, NextAction, Payment, PaymentStatus } from "../../schema/payment.ts";
+import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
+import type { PaymentStatus } from "../../schema/statuses.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";

@@ -9,7 +9,8 @@ import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { isValidAddress } from "../../core/wallet_address.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { FailureCode, Payment } from "../../schema/payment.ts";
-import type { CreateRefundBody, Refund } from "../../schema/refund.ts";
+import type { CreateRefundBody } from "../../schema/refund_body.ts";
+import type { Refund } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
 import {
   canBeReturned,

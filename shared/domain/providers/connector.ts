@@ -7,7 +7,7 @@
 
 import type { CheckoutMethod } from "../../core/checkout_methods.ts";
 import type { CheckoutPrice } from "../../schema/checkout.ts";
-import type { MethodKind } from "../../schema/payment.ts";
+import type { MethodKind } from "../../schema/payment_body.ts";
 import type { SimulatedResult } from "./test_values.ts";
 import type { ProviderEvent, ProviderTotal } from "../../store/provider_rows.ts";
 import type { Operation } from "./operation.ts";

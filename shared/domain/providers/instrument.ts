@@ -16,8 +16,8 @@ import {
   type CreatePaymentBody,
   INSTRUMENT_FIELDS,
   type MethodKind,
-  type PaymentMethod,
-} from "../../schema/payment.ts";
+} from "../../schema/payment_body.ts";
+import { type PaymentMethod } from "../../schema/payment.ts";
 import { amountOf, type NamedTwice } from "../../schema/values.ts";
 import { RAILS } from "../rails.ts";
 import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";

@@ -5,12 +5,8 @@ import type { NewOperationRow, OperationRow, ProviderOp } from "../../store/oper
 import type { ProviderEvent, ProviderEventState } from "../../store/provider_rows.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Dispute } from "../../schema/dispute.ts";
-import type {
-  AuthenticationResult,
-  InstrumentUsage,
-  Outcome,
-  Payment,
-} from "../../schema/payment.ts";
+import type { AuthenticationResult, InstrumentUsage, Outcome } from "../../schema/payment_body.ts";
+import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";

@@ -10,7 +10,7 @@ import type { AddressInput, IbanInput, PayeeCheck, PayeeInput } from "../../sche
 import { type BankDetails, bankDetailsOf, checkAddress } from "./bank_details.ts";
 import { railOfAccount } from "../../core/bank_order.ts";
 import { BANK_SCHEMES } from "../../core/bank_schemes.ts";
-import type { MethodKind } from "../../schema/payment.ts";
+import type { MethodKind } from "../../schema/payment_body.ts";
 import { checkCurrency, type Instrument, readIban } from "./instrument.ts";
 import { RAILS } from "../rails.ts";
 

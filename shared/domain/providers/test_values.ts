@@ -7,8 +7,9 @@ import type { BankRail } from "../../core/bank_schemes.ts";
 import { normalizeCardNumber } from "../../core/card_number.ts";
 import type { DeclineCode } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
-import type { DisputeReason } from "../../schema/dispute.ts";
-import type { FailureCode, InstrumentUsage, ShownCard } from "../../schema/payment.ts";
+import type { DisputeReason } from "../../schema/statuses.ts";
+import type { FailureCode, ShownCard } from "../../schema/payment.ts";
+import type { InstrumentUsage } from "../../schema/payment_body.ts";
 import type { OUTCOMES } from "../../core/vocabulary.ts";
 
 export const TEST_RESULTS = {

@@ -5,7 +5,8 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import type { CreateTransferBody, Transfer, TransferDestination } from "../../schema/transfer.ts";
+import type { CreateTransferBody } from "../../schema/transfer_body.ts";
+import type { Transfer, TransferDestination } from "../../schema/transfer.ts";
 import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";

@@ -7,12 +7,8 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
-import {
-  type Inbox,
-  INBOX_CURSOR,
-  type InboxDelivery,
-  type ReadInboxQuery,
-} from "../../schema/inbox.ts";
+import { type Inbox, type InboxDelivery } from "../../schema/inbox.ts";
+import { INBOX_CURSOR, type ReadInboxQuery } from "../../schema/inbox_body.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { WaitingReaders } from "../../jobs/waiting_readers.ts";
 import type { InboxPage, InboxStore, WaitingReader } from "../../store/inbox_store.ts";

@@ -2,7 +2,7 @@
 
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
-import type { RecoverDeliveriesBody } from "../../schema/inbox.ts";
+import type { RecoverDeliveriesBody } from "../../schema/inbox_body.ts";
 import type { InboxStore } from "../../store/inbox_store.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";

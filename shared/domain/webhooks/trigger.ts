@@ -5,10 +5,10 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
-import type { DisputeStatus } from "../../schema/dispute.ts";
+import type { DisputeStatus } from "../../schema/statuses.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { EventType } from "../../schema/event_type.ts";
-import type { TriggerWebhookBody } from "../../schema/webhook.ts";
+import type { TriggerWebhookBody } from "../../schema/webhook_body.ts";
 import type { Store } from "../../store/store.ts";
 import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";

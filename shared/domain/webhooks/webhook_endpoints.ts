@@ -8,12 +8,11 @@ import { checkEndpointUrl, EndpointUrlError } from "../../core/endpoint_url.ts";
 import { ApiError, invalidParameter, tryAgain } from "../../core/errors.ts";
 import {
   type CreateWebhookEndpointBody,
-  type DeletedWebhookEndpoint,
   type EndpointDelivery,
   type UpdateWebhookEndpointBody,
   URL_RULES,
-  type WebhookEndpoint,
-} from "../../schema/webhook.ts";
+} from "../../schema/webhook_body.ts";
+import { type DeletedWebhookEndpoint, type WebhookEndpoint } from "../../schema/webhook.ts";
 import type { Access } from "../../store/outcome.ts";
 import type { Store } from "../../store/store.ts";
 import type {

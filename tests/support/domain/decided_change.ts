@@ -18,9 +18,11 @@ import { decideAdvance } from "../../../shared/sandbox/advance.ts";
 import type { PayerUrls } from "../../../shared/sandbox/challenge_url.ts";
 import { replyAtOnce } from "../../../shared/sandbox/sandbox_replies.ts";
 import { cancelTransferOf, transferOf } from "../../../shared/domain/transfers/create_transfer.ts";
-import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment.ts";
-import type { CreateTransferBody, Transfer } from "../../../shared/schema/transfer.ts";
-import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
+import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
+import type { CreateTransferBody } from "../../../shared/schema/transfer_body.ts";
+import type { Transfer } from "../../../shared/schema/transfer.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import type { PaymentStatus } from "../../../shared/schema/statuses.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 

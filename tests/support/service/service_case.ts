@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { PaymentStatus } from "../../../shared/schema/payment.ts";
+import type { PaymentStatus } from "../../../shared/schema/statuses.ts";
 import {
   APPROVED_CARD,
   type CallOptions,

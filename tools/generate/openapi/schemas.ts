@@ -5,6 +5,7 @@
  */
 
 import * as z from "zod";
+import { listOf } from "../../../shared/schema/list_of.ts";
 import { describeFields } from "./common_fields.ts";
 import { OPERATIONS } from "./operations.ts";
 
@@ -21,6 +22,9 @@ const KNOWN_FORMATS: readonly unknown[] = ["date-time", "idn-email"];
 
 const SENT = /(?<!^Error)(Body|Input|Query)$/;
 
+/** The end of the names of lists. */
+const LIST = /List$/;
+
 const registry = z.registry<{ id: string }>();
 const names = new Map<z.ZodType, string>();
 
@@ -29,10 +33,8 @@ for (const file of [...Deno.readDirSync(FOLDER)].map(({ name }) => name).sort())
     if (value instanceof z.ZodType && isComponent(name, value)) add(name, value);
   }
 }
-for (const { response } of OPERATIONS) {
-  const item = listedItem(response);
-  const name = item && `${names.get(item)}List`;
-  if (name && ![...names.values()].includes(name)) add(name, response);
+for (const name of new Set(OPERATIONS.map(({ response }) => response))) {
+  if (LIST.test(name)) add(name, listOf(schemaNamed(name.replace(LIST, ""))));
 }
 
 const [as_sent, as_received] = (["input", "output"] as const).map((io) =>
@@ -50,11 +52,18 @@ export function componentSchemas(): Record<string, Json> {
   return Object.fromEntries(shown.map((name) => [name, schemaOf(name)]));
 }
 
-export function schemaRef(schema: z.ZodType): Json {
-  const item = listedItem(schema);
-  const name = names.get(schema) ?? (item && `${names.get(item)}List`);
+/** Refers to a schema of shared/schema, or to the one with a name, such as `PaymentList`. */
+export function schemaRef(schema: z.ZodType | string): Json {
+  const name = names.get(typeof schema === "string" ? schemaNamed(schema) : schema);
   if (name === undefined) throw new Error("a schema without a name: export it from shared/schema");
   return { $ref: refTo(name) };
+}
+
+/** Returns the schema of a response by its name. Throws if there is none. */
+function schemaNamed(name: string): z.ZodType {
+  const [schema] = [...names].find(([, known]) => known === name) ?? [];
+  if (schema === undefined) throw new Error(`shared/schema exports no ${name}`);
+  return schema;
 }
 
 export function queryProperties(query: z.ZodType): Record<string, Json> {
@@ -79,12 +88,7 @@ function refTo(name: string): string {
 /** Objects, unions and enums become components. Other schemas are written where they are used. */
 function isComponent(name: string, schema: z.ZodType): boolean {
   return ["object", "enum", "union"].includes(schema.def.type) || name.endsWith("Input") ||
-    OPERATIONS.some(({ response }) => response === schema);
-}
-
-function listedItem(schema: z.ZodType): z.ZodType | undefined {
-  if (!(schema instanceof z.ZodObject) || !(schema.shape.data instanceof z.ZodArray)) return;
-  return schema.shape.data.element as z.ZodType;
+    OPERATIONS.some(({ response }) => response === name);
 }
 
 /** Removes details that do not help a reader. Adds discriminators and short forms. */
