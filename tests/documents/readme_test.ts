@@ -33,6 +33,7 @@ import { lacksPrograms } from "../support/common/programs.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { freePort } from "../support/common/free_port.ts";
+import { outputOf } from "../support/common/output_of.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Variables that the code reads and other programs set. */
@@ -169,9 +170,8 @@ async function runWorkflow({ base_url, test_key, call }: LocalStart, folder: str
     text!
   );
   const outputs = join(folder, "outputs");
-  const run = async (script: string) => {
-    const { code, stdout, stderr } = await new Deno.Command("bash", {
-      args: ["-e", "-o", "pipefail", "-c", script],
+  const run = (script: string) =>
+    outputOf(["bash", "-e", "-o", "pipefail", "-c", script], {
       env: {
         PAYMENTS_BASE_URL: base_url,
         PAYMENTS_API_KEY: test_key,
@@ -182,10 +182,7 @@ async function runWorkflow({ base_url, test_key, call }: LocalStart, folder: str
         GITHUB_RUN_ATTEMPT: "1",
         no_proxy: "127.0.0.1",
       },
-    }).output();
-    assert.equal(code, 0, new TextDecoder().decode(stderr));
-    return new TextDecoder().decode(stdout);
-  };
+    });
   const printed = await run(scripts[0]!);
   const written = await Deno.readTextFile(outputs);
   const [, key] = /^key=(sk_test_\w+)$/m.exec(written)!;
@@ -262,7 +259,7 @@ Deno.test("docs/operations/configuration.md explains every setting of the code a
  * the payment that it prints.
  */
 async function runProgram(
-  { document, fence, file, command: [name, ...args] }: Program,
+  { document, fence, file, command }: Program,
   folder: string,
 ): Promise<{ id: string | undefined; status: string | undefined }> {
   const page = await readCloneDocument(document);
@@ -270,14 +267,10 @@ async function runProgram(
   assert.equal(blocks.length, 1, `${fence} blocks of ${document}`);
   assert.ok(page.includes(` ${file}\``), `${document} does not say how to run ${file}`);
   await Deno.writeTextFile(join(folder, file), blocks[0]!.text);
-  const { code, stdout, stderr } = await new Deno.Command(name, {
-    args: [...args, file],
+  const printed = await outputOf([...command, file], {
     cwd: folder,
     env: { NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" },
-    stdin: "null",
-  }).output();
-  assert.equal(code, 0, new TextDecoder().decode(stderr));
-  const printed = new TextDecoder().decode(stdout);
+  });
   const [id] = /pay_[0-9a-z]{26}/.exec(printed) ?? [];
   const [, status] = /\b(?:"status":")?(completed|declined|failed)\b/.exec(printed) ?? [];
   return { id, status };

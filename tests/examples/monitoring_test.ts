@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { lacksPrograms } from "../support/common/programs.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
+import { outputOf } from "../support/common/output_of.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDER = `${ROOT}examples/monitoring`;
@@ -143,11 +144,8 @@ Deno.test("the dashboard has Grafana's schema", async () => {
         ? { [K in keyof T]: Json<T[K]> } : T;
       export const dashboard: Json<Dashboard> = ${dashboard};`,
     );
-    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["check", "--quiet", "--frozen", "--config", `${ROOT}deno.json`, file],
-      env: { NO_COLOR: "1" },
-    }).output();
-    assert.equal(code, 0, new TextDecoder().decode(stderr));
+    const check = ["check", "--quiet", "--frozen", "--config", `${ROOT}deno.json`, file];
+    await outputOf([Deno.execPath(), ...check], { env: { NO_COLOR: "1" } });
   } finally {
     await Deno.remove(file);
   }

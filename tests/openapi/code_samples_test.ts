@@ -52,6 +52,7 @@ printed = []
 exec(compile(sys.argv[1], "sample.py", "exec"), {"print": printed.append})
 print(json.dumps(printed[0]))
 `;
+import { outputOf } from "../support/common/output_of.ts";
 
 /** Every language of the samples. */
 const SAMPLE_LANGUAGES: readonly SampleLanguage[] = [
@@ -97,12 +98,8 @@ Deno.test("the samples in TypeScript have the types of the client", () =>
         `${module}\nexport {};`,
       );
     }
-    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["check", "--quiet", "--no-config", "--no-lock", "."],
-      cwd: folder,
-      env: { NO_COLOR: "1" },
-    }).output();
-    assert.ok(success, new TextDecoder().decode(stderr));
+    const check = [Deno.execPath(), "check", "--quiet", "--no-config", "--no-lock", "."];
+    await outputOf(check, { cwd: folder, env: { NO_COLOR: "1" } });
   }));
 
 for (const language of SAMPLE_LANGUAGES) {

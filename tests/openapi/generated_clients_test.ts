@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { outputOf } from "../support/common/output_of.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 
@@ -159,19 +160,9 @@ async function runClient(
   return (await runIn(folder, program, env)).trim().split("\n");
 }
 
-/** Runs a command to its end and returns its output. Throws with all output if it fails. */
-async function runIn(
-  cwd: string,
-  command: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<string> {
-  const [name, ...args] = command as [string, ...string[]];
-  const { success, stdout, stderr } = await new Deno.Command(name, { args, cwd, env }).output();
-  const [output, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  if (success) return output!;
-  const shown = `${output}\n${errors}`.trim().split("\n").slice(-60).join("\n");
-  throw new Error(`${command.slice(0, 4).join(" ")} failed:\n${shown}`);
-}
+/** Runs a command to its end and returns its output. */
+const runIn = (cwd: string, command: readonly string[], env: Record<string, string> = {}) =>
+  outputOf(command, { cwd, env });
 
 async function filesBelow(folder: string): Promise<string[]> {
   const files: string[] = [];

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { childrenOf } from "../support/common/child_processes.ts";
 import { pause, until } from "../support/common/until.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { launchStart } from "../support/local/local_start.ts";
@@ -19,19 +20,13 @@ const REQUESTS = 32;
 
 const INSTANCES = { ignore: Deno.build.os !== "linux" };
 
-/** The other processes at the port of an instance. */
-async function workersOf(pid: number): Promise<number[]> {
-  const text = await Deno.readTextFile(`/proc/${pid}/task/${pid}/children`);
-  return text.trim().split(" ").filter(Boolean).map(Number);
-}
-
 /** Waits for the worker that serves in place of the old ones. */
 async function newWorker(pid: number, base_url: string, old: number[] = []): Promise<number> {
   const port = Number(new URL(base_url).port).toString(16).toUpperCase().padStart(4, "0");
   const listening = new RegExp(`:${port} 00000000:0000 0A`, "g");
   let worker: number | undefined;
   await until("a worker serves", async () => {
-    worker = (await workersOf(pid)).find((one) => !old.includes(one));
+    worker = childrenOf(pid).find((one) => !old.includes(one));
     const sockets = await Deno.readTextFile("/proc/net/tcp");
     return worker !== undefined && sockets.match(listening)?.length === 2;
   });
@@ -135,7 +130,7 @@ Deno.test({
     const { pid, base_url } = instance;
     const worker = await newWorker(pid, base_url);
     Deno.kill(worker, "SIGKILL");
-    await until("it has ended", async () => (await workersOf(pid)).length === 0);
+    await until("it has ended", () => childrenOf(pid).length === 0);
     assert.deepEqual(statuses(await sendAtOnce(base_url, key, unique)), [201]);
     const next = await newWorker(pid, base_url, [worker]);
     assert.deepEqual(statuses(await sendAtOnce(base_url, key, unique)), [201]);

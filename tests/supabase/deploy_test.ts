@@ -13,6 +13,7 @@ import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { block } from "../support/documents/operations_document.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
+import { outputOf } from "../support/common/output_of.ts";
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
 /** Files of a checkout that must never be uploaded. */
@@ -125,19 +126,9 @@ Deno.test("docs/operations/deploy.md deploys to a Supabase project", async (t) =
 /** The files of a function by Deno's own analysis of its imports, and its `deno.json`. */
 async function importsOf(root: string, name: string): Promise<string[]> {
   const folder = join(root, "supabase/functions", name);
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "info",
-      "--json",
-      "--no-lock",
-      "--config",
-      join(folder, "deno.json"),
-      join(folder, "index.ts"),
-    ],
-    stderr: "piped",
-  }).output();
-  assert.ok(success, new TextDecoder().decode(stderr));
-  const { modules } = JSON.parse(new TextDecoder().decode(stdout));
+  const info = [Deno.execPath(), "info", "--json", "--no-lock"];
+  const files_of = ["--config", join(folder, "deno.json"), join(folder, "index.ts")];
+  const { modules } = JSON.parse(await outputOf([...info, ...files_of]));
   const files = (modules as { local?: string; specifier: string }[])
     .filter(({ specifier }) => specifier.startsWith("file:"))
     .map(({ local }) => local!);

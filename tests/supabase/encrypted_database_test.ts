@@ -12,11 +12,13 @@ import { openOperatorDatabase } from "../../apps/operator/operator_database.ts";
 import { giveTo, postgresAccount } from "../../apps/server/postgres/postgres_account.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
 import { testWith } from "../support/common/programs.ts";
+import { until } from "../support/common/until.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
+import { outputOf } from "../support/common/output_of.ts";
 
 const NAME = "api-v1-payments";
 /** Promise R12. */
@@ -58,7 +60,8 @@ testWith(DEBIAN_15, await hasVersion(15), "a database that accepts only TLS", as
         key,
         body,
       });
-      await process.logged(headers.get("Request-Id")!);
+      const request_id = headers.get("Request-Id")!;
+      await until("the request is logged", () => process.hasLogged(request_id));
       return status;
     };
     try {
@@ -174,11 +177,7 @@ async function makeCertificate(folder: string): Promise<string> {
     "-extfile extensions -out server.pem",
   ];
   for (const command of commands) {
-    const { success, stderr } = await new Deno.Command("openssl", {
-      args: command.split(" "),
-      cwd: folder,
-    }).output();
-    assert.ok(success, new TextDecoder().decode(stderr));
+    await outputOf(["openssl", ...command.split(" ")], { cwd: folder });
   }
   await Deno.chmod(folder, 0o755);
   await Deno.chmod(join(folder, "server.key"), 0o600);

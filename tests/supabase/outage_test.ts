@@ -14,6 +14,7 @@ import { type FunctionProcess, startFunctions } from "../support/supabase/functi
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
+import { childrenOf } from "../support/common/child_processes.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { pause } from "../support/common/until.ts";
 
@@ -173,7 +174,7 @@ Deno.test("the functions survive restarts of the server", () =>
 
 Deno.test("the functions return 503 while the server is stopped by a signal", () =>
   withPatient(async ({ server, assertAway }) => {
-    const processes = [server.pid(), ...await childrenOf(server.pid())];
+    const processes = [server.pid(), ...childrenOf(server.pid())];
     for (const pid of processes) Deno.kill(pid, "SIGSTOP");
     try {
       await assertAway(HUNG_WITHIN_MS);
@@ -290,16 +291,3 @@ testWith(
     }
   },
 );
-
-/** The processes whose parent is this one. */
-async function childrenOf(parent: number): Promise<number[]> {
-  const found: number[] = [];
-  for await (const { name } of Deno.readDir("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = await Deno.readTextFile(`/proc/${name}/stat`).catch(() => "");
-    if (Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === parent) {
-      found.push(Number(name));
-    }
-  }
-  return found;
-}

@@ -11,7 +11,7 @@ const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.met
 const GROUP_FILES = 6;
 /** Tests that start programs take their time whatever a worker costs. */
 const WITH_PROGRAMS =
-  /^tests\/(bench|cells|chaos|checkout|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|stripe|supabase|upgrade)\//;
+  /^tests\/(cells|chaos|checkout|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|supabase)\//;
 
 export function startsPrograms(file: string): boolean {
   return WITH_PROGRAMS.test(file);

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findProgram } from "../common/programs.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
+import { outputOf } from "../common/output_of.ts";
 
 const FOLDER = Deno.env.get("BANK_PROGRAMS");
 const READER = fileURLToPath(new URL("./read_bank_files.py", import.meta.url));
@@ -38,7 +39,9 @@ export async function readWithPrograms(
       const names = files.flatMap(([name, bytes]) => messageOf(bytes) === schema ? [name] : []);
       if (names.length > 0) await checkSchema(XMLLINT, schema, folder, names);
     }
-    return JSON.parse(await run(join(FOLDER, "bin/python"), [READER, folder], folder));
+    return JSON.parse(
+      await outputOf([join(FOLDER, "bin/python"), READER, folder], { cwd: folder }),
+    );
   });
 }
 
@@ -53,15 +56,8 @@ async function checkSchema(
   names: readonly string[],
 ): Promise<void> {
   const code = "import sepaxml; print(sepaxml.__path__[0])";
-  const package_folder = (await run(join(FOLDER!, "bin/python"), ["-c", code], folder)).trim();
+  const package_folder =
+    (await outputOf([join(FOLDER!, "bin/python"), "-c", code], { cwd: folder })).trim();
   const path = join(package_folder, "schemas", `${schema}.xsd`);
-  await run(xmllint, ["--nonet", "--noout", "--schema", path, ...names], folder);
-}
-
-async function run(program: string, args: readonly string[], cwd: string): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(program, { args: [...args], cwd })
-    .output();
-  const [output, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  if (!success) throw new Error(`${program} failed:\n${errors!.slice(-5000)}`);
-  return output!;
+  await outputOf([xmllint, "--nonet", "--noout", "--schema", path, ...names], { cwd: folder });
 }

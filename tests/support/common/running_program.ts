@@ -24,16 +24,23 @@ export interface RunningProgram {
   ended: Promise<EndedProgram>;
 }
 
-/** Starts Deno with these arguments. @param onLine gets each line that it prints */
+/**
+ * Starts Deno with these arguments.
+ * @param onLine gets each line that it prints
+ * @param options.program another Deno than that of the tests
+ * @param options.clearEnv whether it has no other variables than `env`
+ */
 export function runProgram(
   args: readonly string[],
   env: Record<string, string>,
   onLine: (line: string) => void = () => {},
+  { program = Deno.execPath(), clearEnv = false } = {},
 ): RunningProgram {
-  const child = new Deno.Command(Deno.execPath(), {
+  const child = new Deno.Command(program, {
     args: [...args],
     cwd: PROJECT_DIR,
     env,
+    clearEnv,
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

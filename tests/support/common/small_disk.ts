@@ -1,6 +1,7 @@
 /** A small file system in memory that a test can fill. Only root can mount one, and not everywhere. */
 
 import { join } from "node:path";
+import { outputOf } from "./output_of.ts";
 
 /** A mounted file system. Every account can enter it. */
 interface SmallDisk {
@@ -29,7 +30,7 @@ export async function mountSmallDisk(bytes: number): Promise<SmallDisk> {
   const path = await Deno.makeTempDir({ prefix: "payments-test-" });
   const options = `size=${bytes},mode=755`;
   try {
-    await run("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]);
+    await outputOf(["mount", "-t", "tmpfs", "-o", options, "tmpfs", path]);
   } catch (error) {
     await Deno.remove(path);
     throw error;
@@ -48,13 +49,8 @@ export async function mountSmallDisk(bytes: number): Promise<SmallDisk> {
     },
     free: () => Deno.remove(ballast),
     async close() {
-      await run("umount", [path]);
+      await outputOf(["umount", path]);
       await Deno.remove(path);
     },
   };
-}
-
-async function run(program: string, args: string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command(program, { args }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
 }

@@ -6,6 +6,7 @@
  */
 
 import { join } from "node:path";
+import { outputOf } from "../common/output_of.ts";
 
 /** The result of a block. */
 interface ShellResult {
@@ -114,12 +115,7 @@ async function fetchPackages(folder: string, blocks: readonly string[]): Promise
     [...block.matchAll(/\bfrom "(npm:[^"]+)"/g)].map(([, specifier]) => specifier!)
   );
   if (specifiers.length === 0) return;
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["cache", ...specifiers],
-    cwd: folder,
-    stdin: "null",
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  await outputOf([Deno.execPath(), "cache", ...specifiers], { cwd: folder });
 }
 
 /** Names the block in which a session ended early. */

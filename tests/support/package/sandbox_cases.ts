@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { childrenOf } from "../common/child_processes.ts";
 import { until } from "../common/until.ts";
 import {
   type InstalledPackage,
@@ -229,17 +230,6 @@ async function expectGone(sandbox: RunningSandbox): Promise<void> {
   await until("the service has ended", () => commandOf(service) === "");
   await until("the server has ended", () => commandOf(server) === "");
   assert.ok(await isClosed(port));
-}
-
-function childrenOf(pid: number): number[] {
-  return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter((id) => {
-    try {
-      const stat = Deno.readTextFileSync(`/proc/${id}/stat`);
-      return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === pid;
-    } catch {
-      return false;
-    }
-  });
 }
 
 /** The command line of a process. Empty if it has ended, also while nobody has read its exit code. */

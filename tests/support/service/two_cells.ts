@@ -75,7 +75,8 @@ export function openCells(settings: Settings, on_line: (line: LogLine) => void):
         return ok;
       });
     }
-    await processes[1]!.logged(await payInOther(origin + MOUNT, database));
+    const paid = await payInOther(origin + MOUNT, database);
+    await until("the other cell logs its payment", () => processes[1]!.hasLogged(paid));
     is_started = true;
     open.defer(() => assertOnePayment(database));
     return { origin, processes, own_path: `/cells/${own_name}` };
@@ -91,7 +92,10 @@ export function openCells(settings: Settings, on_line: (line: LogLine) => void):
     async logged(request_id) {
       if (PROXY_REQUEST_ID.test(request_id)) return;
       const { processes } = await started!;
-      await Promise.any(processes.map((process) => process.logged(request_id)));
+      await until(
+        `a cell logs ${request_id}`,
+        () => processes.some((process) => process.hasLogged(request_id)),
+      );
     },
     async close() {
       await Promise.allSettled([started]);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { cacheDir } from "../../../apps/server/data_dir/cache_dir.ts";
+import { outputOf } from "../common/output_of.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
@@ -41,14 +42,15 @@ async function find(): Promise<EdgeDeno> {
   const known = Deno.env.get(EDGE_DENO);
   if (known !== undefined) return { path: known, env };
   const show_path = ["eval", "--no-lock", "--no-config", "console.log(Deno.execPath())"];
-  const path = (await run("npx", ["-y", `deno@${VERSION}`, ...show_path], env)).trim();
+  const path = (await outputOf(["npx", "-y", `deno@${VERSION}`, ...show_path], { env })).trim();
   for (const name of FUNCTIONS) {
     const folder = join(PROJECT, "supabase/functions", name);
     const modules = [
       join(folder, "index.ts"),
       join(PROJECT, "tests/support/supabase/edge_main.ts"),
     ];
-    await run(path, ["cache", "--no-lock", "--config", join(folder, "deno.json"), ...modules], env);
+    const cache = ["cache", "--no-lock", "--config", join(folder, "deno.json"), ...modules];
+    await outputOf([path, ...cache], { env });
   }
   return { path, env };
 }
@@ -57,10 +59,4 @@ async function find(): Promise<EdgeDeno> {
 function cacheFolder(): string {
   const env = (name: string) => Deno.env.get(name);
   return env("DENO_DIR") ?? cacheDir(env) ?? tmpdir();
-}
-
-async function run(program: string, args: string[], env: Record<string, string>): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(program, { args, env }).output();
-  if (!success) throw new Error(`No Deno ${VERSION}: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
 }
