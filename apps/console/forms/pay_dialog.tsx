@@ -27,18 +27,22 @@ const AUTHENTICATION: readonly Option[] = [
   ["failure", "The payer fails"],
 ];
 
-/** The dialog. Also a declined payment is a result. */
-export function PayDialog({ checkout, close }: { checkout: Checkout; close: () => void }) {
-  const { id, methods, currency, other_prices, save } = checkout;
-  const { draft, field, kept } = useDraft({
+function firstDraft({ methods, amount_minor }: Checkout) {
+  return {
     way: methods[0] as Way,
     token: TOKENS[0]![0],
     iban: IBANS[0]![0],
     instrument: "",
     currency: "",
-    save: checkout.amount_minor === 0 ? "true" : "",
+    save: amount_minor === 0 ? "true" : "",
     authenticate: "",
-  }, `pay ${id}`);
+  };
+}
+
+/** The dialog. Also a declined payment is a result. */
+export function PayDialog({ checkout, close }: { checkout: Checkout; close: () => void }) {
+  const { id, methods, currency, other_prices, save } = checkout;
+  const { draft, field, kept } = useDraft(firstDraft(checkout), `pay ${id}`);
   const { way } = draft;
   const ways: Option[] = [
     ...methods.map((method): Option => [method, CHECKOUT_METHOD_WORDS[method] ?? method]),
@@ -94,15 +98,7 @@ function optionsOfTiles(
 }
 
 /** Builds the body. The card, the IBAN and the instrument decide the method. */
-function payBody(draft: {
-  way: Way;
-  token: string;
-  iban: string;
-  instrument: string;
-  currency: string;
-  save: string;
-  authenticate: string;
-}): PayCheckoutInput {
+function payBody(draft: ReturnType<typeof firstDraft>): PayCheckoutInput {
   const { way, token, iban, instrument, currency, save, authenticate } = draft;
   const is_card = way === "card" || way === "instrument";
   return {
