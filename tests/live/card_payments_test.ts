@@ -205,25 +205,6 @@ const STORIES: [
     "payment.partially_refunded",
   ],
   [
-    "a refund that is pending",
-    PENDING,
-    (money) => money.refund(),
-    ["completed", 0, 1000, 0],
-    "refund.created",
-  ],
-  [
-    "a pending refund that succeeds",
-    PENDING,
-    async (money) => {
-      await money.refund();
-      await money.settle("succeeded");
-      await money.learn();
-    },
-    ["refunded", 1000, 0, 0],
-    "refund.completed",
-    "payment.refunded",
-  ],
-  [
     "a pending refund that fails",
     PENDING,
     async (money) => {

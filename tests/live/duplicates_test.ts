@@ -120,16 +120,6 @@ liveCase("a key that is revoked during the operation does not lose the result", 
   await assertBalanced(given);
 });
 
-liveCase("a notification can settle the operation of a request that died", async (given) => {
-  await stopPolls(given);
-  await dieDuringOperation(given, "notified");
-  await deliver(given, await eventsOf(given));
-  const duplicate = await given.pay({}, { idempotency_key: "notified" });
-  assert.equal(duplicate.status, 201, duplicate.text);
-  assert.equal(duplicate.body.status, "completed");
-  assert.equal((await given.books()).charge.length, 1);
-});
-
 liveCase(
   "a request whose operation a notification has settled gets the stored response",
   async (given) => {

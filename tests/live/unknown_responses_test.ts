@@ -35,7 +35,6 @@ const RETRY_S = 31;
 const TROUBLES: Pick<Fault, "at" | "act" | "keep" | "delay_ms">[] = [
   // A repetition does the work.
   { at: "before", act: "error" },
-  { at: "engine", act: "error" },
   // A repetition is replayed.
   { at: "after", act: "cut" },
   // The runtime itself repeats a request whose connection ends before the response begins.
@@ -85,7 +84,6 @@ function create(body: Record<string, unknown> = {}): Operation {
 const SAVE = { save: "off_session", customer: { id: "u1", email: "ada@example.com" } };
 const OPERATIONS: Record<string, Operation> = {
   authorize: create(),
-  save: create(SAVE),
   "save-alone": create({ ...SAVE, amount: 0, return_url: "https://shop.example/back" }),
   capture: {
     path: "/capture$",
@@ -94,15 +92,6 @@ const OPERATIONS: Record<string, Operation> = {
       given.call("POST", `/payments/${id}/capture`, { body: { amount: 600 }, idempotency_key }),
     unknown: [200, "authorized"],
     settled: ["completed", 600, 0, 0],
-    untouched: ["authorized", 0, 0, 0],
-  },
-  cancel: {
-    path: "/cancel$",
-    prepare: (given) => created(given, { capture: "manual" }),
-    run: (given, id, idempotency_key) =>
-      given.call("POST", `/payments/${id}/cancel`, { idempotency_key }),
-    unknown: [200, "authorized"],
-    settled: ["cancelled", 0, 0, 0],
     untouched: ["authorized", 0, 0, 0],
   },
   refund: {
