@@ -2,20 +2,25 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
+import { type Anvil, no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld, type Hex } from "../support/chain/chain_world.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
 
 /** The parts of a case. */
-interface Case {
-  world: ChainWorld;
-  token: Hex;
-  books: WatchedBooks;
-  /** Mines a block and polls. */
-  mined: () => Promise<string[]>;
-  /** Mines until everything is final, and polls. */
-  final: () => Promise<string[]>;
-  account: ReturnType<typeof chainAccount>;
+type Case = Awaited<ReturnType<typeof openCase>>;
+
+async function openCase(node: Anvil) {
+  const world = await ChainWorld.open(node);
+  const token = await world.deployToken();
+  const account = chainAccount({ rpc_urls: node.url, "contract.USDC": token });
+  const books = new WatchedBooks(3);
+  const poll = (blocks: number) => async () => {
+    await world.mine(blocks);
+    return await books.poll(account);
+  };
+  await poll(1)();
+  /** `mined` mines a block and polls, and `final` mines until everything is final. */
+  return { world, token, books, account, mined: poll(1), final: poll(5) };
 }
 
 function chainTest(name: string, fn: (parts: Case) => Promise<void>): void {
@@ -25,16 +30,7 @@ function chainTest(name: string, fn: (parts: Case) => Promise<void>): void {
     fn: async () => {
       const node = await startAnvil();
       try {
-        const world = await ChainWorld.open(node);
-        const token = await world.deployToken();
-        const account = chainAccount({ rpc_urls: node.url, "contract.USDC": token });
-        const books = new WatchedBooks(3);
-        const poll = (blocks: number) => async () => {
-          await world.mine(blocks);
-          return await books.poll(account);
-        };
-        await poll(1)();
-        await fn({ world, token, books, account, mined: poll(1), final: poll(5) });
+        await fn(await openCase(node));
       } finally {
         await node.close();
       }

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
-import { balanceOf, newAddress, payoutCase } from "../support/chain/payout_case.ts";
+import { newAddress, payoutCase } from "../support/chain/payout_case.ts";
+import { balanceOf } from "../support/chain/stablecoin_case.ts";
 import { providerCommands, setFlags } from "../support/live/provider_commands.ts";
 
 const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;

@@ -7,13 +7,8 @@ import assert from "node:assert/strict";
 import { exportPayouts } from "../../apps/operator/payouts.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
-import {
-  balanceOf,
-  MINUTE_S,
-  newAddress,
-  payoutCase,
-  transferOf,
-} from "../support/chain/payout_case.ts";
+import { MINUTE_S, newAddress, payoutCase, transferOf } from "../support/chain/payout_case.ts";
+import { balanceOf } from "../support/chain/stablecoin_case.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 
 payoutCase(

@@ -12,12 +12,7 @@ export const no_anvil = executable === null && Deno.env.get("CI") === undefined;
 if (no_anvil) console.warn("Tests with anvil are not run unless CI is set: not installed");
 
 /** A running node. */
-export interface Anvil {
-  url: string;
-  /** Sends a request, and throws if the node responds with an error. */
-  call<T>(method: string, ...params: unknown[]): Promise<T>;
-  close(): Promise<void>;
-}
+export type Anvil = Awaited<ReturnType<typeof startAnvil>>;
 
 /** Starts a node on the loopback. The block tag `finalized` is 4 blocks behind the head. */
 export async function startAnvil(
@@ -26,14 +21,16 @@ export async function startAnvil(
     /** 0: a free one. */
     port?: number;
   } = {},
-): Promise<Anvil> {
+) {
   if (executable === null) throw new Error("anvil is not installed: see .ci/anvil");
   const args = [
     ...["--port", `${port}`, "--chain-id", `${chain_id}`],
     ...["--no-mining", "--slots-in-an-epoch", "2"],
   ];
   const { url, close } = await startListening(executable, args, /Listening on (\S+:\d+)/);
-  return { url, call: (method, ...params) => callNode(url, method, params), close };
+  /** Sends a request, and throws if the node responds with an error. */
+  const call = <T>(method: string, ...params: unknown[]) => callNode<T>(url, method, params);
+  return { url, call, close };
 }
 
 async function callNode<T>(url: string, method: string, params: unknown[]): Promise<T> {

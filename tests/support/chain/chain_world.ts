@@ -75,13 +75,7 @@ const GAS = "0xf4240";
 
 /** A chain with contracts and a payer. */
 export class ChainWorld {
-  readonly node: Anvil;
-  readonly payer: Hex;
-
-  private constructor(node: Anvil, payer: Hex) {
-    this.node = node;
-    this.payer = payer;
-  }
+  private constructor(readonly node: Anvil, readonly payer: Hex) {}
 
   static async open(node: Anvil): Promise<ChainWorld> {
     const [payer] = await node.call<Hex[]>("eth_accounts");

@@ -131,9 +131,3 @@ async function assertBalanced(given: PayoutCase): Promise<void> {
 export function transferOf(address: string, amount: number): string {
   return `0xa9059cbb${topic(address).slice(2)}${amount.toString(16).padStart(64, "0")}`;
 }
-
-/** Returns the balance of an address in the token. */
-export async function balanceOf({ world, usdc }: PayoutCase, address: Hex): Promise<number> {
-  const data = `0x70a08231${topic(address).slice(2)}`;
-  return Number(await world.node.call<Hex>("eth_call", { to: usdc, data }, "latest"));
-}

@@ -109,18 +109,26 @@ async function makeCase(service: TestService, world: ChainWorld) {
   };
 }
 
+/** Returns the balance of an address in a token. */
+export async function balanceOf(
+  { world, usdc }: Pick<StablecoinCase, "world" | "usdc">,
+  address: Hex,
+  to = usdc,
+): Promise<number> {
+  const data = encodeFunctionData({ abi: ABI, functionName: "balanceOf", args: [address] });
+  return Number(await world.node.call<Hex>("eth_call", { to, data }, "latest"));
+}
+
 /** Returns the sums of the tokens that our addresses have on the chain, by currency. */
 export async function chainBalances(given: StablecoinCase): Promise<Record<string, number>> {
-  const { service: { sql }, world: { node }, usdc, usdt } = given;
+  const { service: { sql }, usdc, usdt } = given;
   const rows = await sql<{ address: Hex }[]>`
     select c.provider_reference as address
     from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
   const sums: Record<string, number> = {};
   for (const [currency, to] of Object.entries({ USDC: usdc, USDT: usdt })) {
     for (const { address } of rows) {
-      const args = [address] as const;
-      const data = encodeFunctionData({ abi: ABI, functionName: "balanceOf", args });
-      const amount = Number(await node.call<Hex>("eth_call", { to, data }, "latest"));
+      const amount = await balanceOf(given, address, to);
       if (amount > 0) sums[currency] = (sums[currency] ?? 0) + amount;
     }
   }

@@ -19,13 +19,10 @@ export interface Received {
 export type Step = (response: ServerResponse, received: Received) => void;
 
 /** The server. */
-export interface FaultServer extends AsyncDisposable {
-  base_url: string;
-  received: Received[];
-}
+export type FaultServer = Awaited<ReturnType<typeof startFaultServer>>;
 
 /** Starts a server on a free port. */
-export async function startFaultServer(...steps: Step[]): Promise<FaultServer> {
+export async function startFaultServer(...steps: Step[]) {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
     let body = "";
