@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Challenge } from "../../../shared/schema/challenge.ts";
 import { callChallenge, Refused } from "../data/api.ts";
 import { checkoutBehind } from "../data/visit.ts";
-import { useWords, useWordsOf } from "../data/words.ts";
+import { type Key, useWords, useWordsOf } from "../data/words.ts";
 import type { Trouble } from "../data/flow.ts";
 import { Frame, Title } from "../parts/panel.tsx";
 import { Back, NoPage, TroubleNotice } from "./checkout_page.tsx";
@@ -48,19 +48,30 @@ export function BankPage({ token }: { token: string }) {
   if (challenge === null || trouble?.kind === "unknown") {
     return <NoPage trouble={trouble} is_test onRead={() => call()} />;
   }
-  const is_asking = challenge.status === "requires_action";
+  const { status, return_url, merchant, payment_id } = challenge;
   return (
     <Frame is_test>
-      <div key={challenge.status}>
+      <div key={status}>
         <TroubleNotice trouble={trouble} />
-        {is_asking
-          ? <Question challenge={challenge} is_busy={is_busy} onAnswer={call} />
-          : <Over challenge={challenge} />}
+        <Title text={say(TITLES[status] ?? "over_title")} />
+        {status === "requires_action" && <p>{say("bank_text")}</p>}
+        <Facts challenge={challenge} />
+        {status === "requires_action"
+          ? <Answers is_busy={is_busy} onAnswer={call} />
+          : <Back to={checkoutBehind(payment_id) ?? return_url} merchant={merchant} />}
         <p class="hint">{say("bank_stand_in")}</p>
       </div>
     </Frame>
   );
 }
+
+/** The titles of the statuses that follow from an answer of the payer. */
+const TITLES: Partial<Record<Challenge["status"], Key>> = {
+  requires_action: "bank_title",
+  completed: "approved_title",
+  authorized: "approved_title",
+  declined: "declined_by_you",
+};
 
 /** Goes on where the payer has come from. The back button does not lead here again. */
 function leave({ payment_id, return_url }: Challenge): void {
@@ -68,49 +79,21 @@ function leave({ payment_id, return_url }: Challenge): void {
   if (to !== null) location.replace(to);
 }
 
-function Question({ challenge, is_busy, onAnswer }: {
-  challenge: Challenge;
+function Answers({ is_busy, onAnswer }: {
   is_busy: boolean;
   onAnswer(result: "success" | "failure"): void;
 }) {
   const { say } = useWords();
+  const answer = (result: "success" | "failure") => ({
+    type: "button" as const,
+    "aria-disabled": is_busy,
+    onClick: () => onAnswer(result),
+  });
   return (
-    <>
-      <Title text={say("bank_title")} />
-      <p>{say("bank_text")}</p>
-      <Facts challenge={challenge} />
-      <div class="answers">
-        <button
-          type="button"
-          class="primary"
-          aria-disabled={is_busy}
-          onClick={() => onAnswer("success")}
-        >
-          {say("approve")}
-        </button>
-        <button type="button" aria-disabled={is_busy} onClick={() => onAnswer("failure")}>
-          {say("decline")}
-        </button>
-      </div>
-    </>
-  );
-}
-
-function Over({ challenge }: { challenge: Challenge }) {
-  const { say } = useWords();
-  const { status, return_url, merchant, payment_id } = challenge;
-  const is_approved = status === "completed" || status === "authorized";
-  const title = is_approved
-    ? "approved_title"
-    : status === "declined"
-    ? "declined_by_you"
-    : "over_title";
-  return (
-    <>
-      <Title text={say(title)} />
-      <Facts challenge={challenge} />
-      <Back to={checkoutBehind(payment_id) ?? return_url} merchant={merchant} />
-    </>
+    <div class="answers">
+      <button {...answer("success")} class="primary">{say("approve")}</button>
+      <button {...answer("failure")}>{say("decline")}</button>
+    </div>
   );
 }
 
@@ -119,22 +102,21 @@ function Facts({ challenge: { merchant, amount_minor, currency, card } }: {
   challenge: Challenge;
 }) {
   const { say, money } = useWords();
+  const facts: [Key, string][] = [
+    ["merchant", merchant],
+    ["amount", money(amount_minor, currency)],
+  ];
+  if (card) {
+    facts.push(["card", `${brandText(card.brand)} ${say("card_ending", { last4: card.last4 })}`]);
+  }
   return (
     <dl class="facts">
-      <div>
-        <dt>{say("merchant")}</dt>
-        <dd>{merchant}</dd>
-      </div>
-      <div>
-        <dt>{say("amount")}</dt>
-        <dd>{money(amount_minor, currency)}</dd>
-      </div>
-      {card && (
-        <div>
-          <dt>{say("card")}</dt>
-          <dd>{brandText(card.brand)} {say("card_ending", { last4: card.last4 })}</dd>
+      {facts.map(([name, fact]) => (
+        <div key={name}>
+          <dt>{say(name)}</dt>
+          <dd>{fact}</dd>
         </div>
-      )}
+      ))}
     </dl>
   );
 }

@@ -6,6 +6,8 @@ import type { NextAction } from "../../../shared/schema/payment.ts";
 import { type Key, useWords } from "../data/words.ts";
 import { inFours } from "./fields.tsx";
 
+/** A row of the details, with the text that a button copies. */
+type Row = [name: Key, shown: string, copied?: string];
 type SendAction = Exclude<NextAction, { type: "authenticate" }>;
 
 export function TransferDetails({ action, merchant }: { action: SendAction; merchant: string }) {
@@ -14,43 +16,34 @@ export function TransferDetails({ action, merchant }: { action: SendAction; merc
   const currency = is_bank ? action.currency : action.asset;
   const code = is_bank ? action.epc_qr : action.uri;
   const network = is_bank ? "" : action.network[0]!.toUpperCase() + action.network.slice(1);
-  const rows: [name: Key, shown: string, copied: string][] = is_bank
+  const place: Row[] = is_bank
     ? [
       ["holder", action.holder_name, action.holder_name],
       ["iban", inFours(action.iban), action.iban],
       ["bic", action.bic, action.bic],
       ["reference", action.reference, action.reference],
     ]
-    : [["address", action.address, action.address]];
+    : [["network", network], ["address", action.address, action.address]];
+  const rows: Row[] = [
+    ["amount", money(action.amount_minor, currency)],
+    ...place,
+    ["valid_until", time(action.expires_at)],
+  ];
   return (
     <>
       <p>{say(is_bank ? code === null ? "transfer_copy" : "transfer_qr" : "stablecoin_qr")}</p>
       <div class="send">
         {code !== null && <QrCode text={code} label={say(is_bank ? "qr_transfer" : "qr_wallet")} />}
         <dl>
-          <div>
-            <dt>{say("amount")}</dt>
-            <dd>{money(action.amount_minor, currency)}</dd>
-          </div>
-          {!is_bank && (
-            <div>
-              <dt>{say("network")}</dt>
-              <dd>{network}</dd>
-            </div>
-          )}
           {rows.map(([name, shown, copied]) => (
             <div key={name}>
               <dt>{say(name)}</dt>
               <dd>
                 <span>{shown}</span>
-                <Copy name={say(name)} text={copied} />
+                {copied && <Copy name={say(name)} text={copied} />}
               </dd>
             </div>
           ))}
-          <div>
-            <dt>{say("valid_until")}</dt>
-            <dd>{time(action.expires_at)}</dd>
-          </div>
         </dl>
       </div>
       <p class="important">
