@@ -6,12 +6,10 @@
 
 import assert from "node:assert/strict";
 import { databaseOf } from "../../apps/operator/operator_database.ts";
-import { runBankCommand } from "../../apps/operator/bank.ts";
-import { readBankCommand } from "../../apps/operator/bank_command.ts";
 import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
-import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
+import { addBankAccount, runBank, written } from "../support/bank/bank.ts";
 import {
   bookedOf,
   type LiveAccount,
@@ -36,7 +34,7 @@ Deno.test("files of a bank", (t) => withLiveAccount((live) => importFiles(t, liv
 async function importFiles(t: Deno.TestContext, live: LiveAccount): Promise<void> {
   const { service, account, bridge, collect, exportOrders, importFile, post, request } = live;
   const { send, show, transfer } = live;
-  const { sql, deps } = service;
+  const { sql } = service;
 
   await t.step("a file with more rows than a bridge may send", async () => {
     const entries = writeEntry().repeat(BRIDGE_ROWS + 1);
@@ -98,19 +96,9 @@ async function importFiles(t: Deno.TestContext, live: LiveAccount): Promise<void
     await Deno.writeTextFile(files[1]!, one);
     const count = async () => (await sql`select from pay.bank_entries`).length;
     const before = await count();
-    const timer = setInterval(() => deps.provider_worker.notify(), 20);
-    let printed = "";
-    const args = ["import", folder, ...files, "--account", account.id, "--json"];
-    const code = await runBankCommand(readBankCommand(args), {
-      sql,
-      env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
-      now_ms: () => deps.clock(),
-      print: (text) => printed += text,
-      printMessage: () => {},
-    });
-    clearInterval(timer);
+    const { code, lines } = await runBank(service, account.id, ["import", folder, ...files]);
     await Deno.remove(folder, { recursive: true });
-    const results = printed.trim().split("\n").map((line) => JSON.parse(line).result);
+    const results = lines.map((line) => (line as { result: string }).result);
     assert.deepEqual([code, results], [1, ["refused", "refused", "applied"]]);
     assert.equal(await count(), before + 1);
   });

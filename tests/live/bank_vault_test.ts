@@ -11,7 +11,7 @@ import { bytesOf } from "../../shared/connectors/bank/export_bank_files.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
-import { KEYS, written } from "../support/bank/bank.ts";
+import { KEYS, runBank, written } from "../support/bank/bank.ts";
 import {
   assertHidden,
   bankCase,
@@ -158,7 +158,9 @@ async function keepDetails(live: LiveBank, t: Deno.TestContext): Promise<void> {
     const before = await texts(live);
     const file = await Deno.makeTempFile();
     await Deno.writeTextFile(file, await bank.write("camt.053"));
-    const { code, lines } = await bank.runWith(`k9:${btoa("9".repeat(32))}`, ["import", file]);
+    const { code, lines } = await runBank(
+      ...[service, bank.account_id, ["import", file], `k9:${btoa("9".repeat(32))}`] as const,
+    );
     await Deno.remove(file);
     assert.equal(code, 1);
     assert.match(JSON.stringify(lines), /the key \\"k1\\" is missing/);

@@ -22,8 +22,6 @@ const BICS: Readonly<Record<string, string>> = {
 interface TakenFile {
   name: string;
   kind: string;
-  /** As the export prints it. */
-  vop?: string;
   text: string;
   orders: string[];
 }
@@ -62,11 +60,10 @@ export class Bank {
   /** Exports the orders that wait, and gives the files to the bank. Returns the files. */
   async takeOrders(): Promise<TakenFile[]> {
     const { lines } = await this.run("export", "--out", join(this.folder, "out"));
-    const printed = lines as (Pick<TakenFile, "kind" | "vop"> & { file: string })[];
-    return await Promise.all(printed.map(async ({ file, kind, vop }) => ({
+    const printed = lines as { kind: string; file: string }[];
+    return await Promise.all(printed.map(async ({ file, kind }) => ({
       name: basename(file),
       kind,
-      ...(vop !== undefined && { vop }),
       ...await this.take(await Deno.readTextFile(file)),
     })));
   }
@@ -152,34 +149,38 @@ export class Bank {
   }
 
   /** Runs `deno task bank`. The service works beside it. */
-  run(...args: string[]): Promise<{ code: number; lines: object[]; said: string[] }> {
-    return this.runWith(KEYS, args);
-  }
-
-  /** The same with other keys of bank details. */
-  async runWith(keys: string, args: readonly string[]): ReturnType<Bank["run"]> {
-    const command = readBankCommand([...args, "--account", this.account_id, "--json"]);
-    let printed = "";
-    const said: string[] = [];
-    const { sql, deps } = this.service;
-    const timer = setInterval(() => deps.provider_worker.notify(), 20);
-    try {
-      const code = await runBankCommand(command, {
-        sql,
-        env: (name) => name === "BANK_DETAILS_KEYS" ? keys : undefined,
-        now_ms: () => deps.clock(),
-        print: (text) => printed += text,
-        printMessage: (line) => said.push(line),
-      });
-      const lines = printed.split("\n").filter(Boolean).flatMap((line) => JSON.parse(line));
-      return { code, lines, said };
-    } finally {
-      clearInterval(timer);
-    }
+  run(...args: string[]): ReturnType<typeof runBank> {
+    return runBank(this.service, this.account_id, args);
   }
 
   #today(): string {
     return new Date(this.service.deps.clock()).toISOString().slice(0, 10);
+  }
+}
+
+/** Runs `deno task bank` for an account. The service works beside it. */
+export async function runBank(
+  { sql, deps }: TestService,
+  account_id: string,
+  args: readonly string[],
+  keys = KEYS,
+): Promise<{ code: number; lines: object[]; said: string[] }> {
+  const command = readBankCommand([...args, "--account", account_id, "--json"]);
+  let printed = "";
+  const said: string[] = [];
+  const timer = setInterval(() => deps.provider_worker.notify(), 20);
+  try {
+    const code = await runBankCommand(command, {
+      sql,
+      env: (name) => name === "BANK_DETAILS_KEYS" ? keys : undefined,
+      now_ms: () => deps.clock(),
+      print: (text) => printed += text,
+      printMessage: (line) => said.push(line),
+    });
+    const lines = printed.split("\n").filter(Boolean).flatMap((line) => JSON.parse(line));
+    return { code, lines, said };
+  } finally {
+    clearInterval(timer);
   }
 }
 
