@@ -159,11 +159,7 @@ const SCHEDULES: [
 
 for (const clock of ["real", "frozen"]) {
   for (const [way, open] of [["url", openUrl], ["inbox", openInbox]] as const) {
-    webhookCase(`deliveries with faults by ${way}, the clock is ${clock}`, async (
-      t,
-      service,
-      hooks,
-    ) => {
+    webhookCase(`faults by ${way}, the clock is ${clock}`, async (t, service, hooks) => {
       const { take } = await open(service, hooks);
       let now = AT;
       const setClock = (body: unknown) => service.call("POST", `${SANDBOX}/clock`, { body });
@@ -348,10 +344,7 @@ webhookCase("the conditions of a fault on deliveries", async (t, service, hooks)
   });
 });
 
-webhookCase("a waiting read of an inbox gets a delayed delivery at its time", async (
-  _t,
-  service,
-) => {
+webhookCase("a waiting read gets a delayed delivery at its time", async (_t, service) => {
   const { id } = await addInbox(service);
   await faulty(service, "delay", { delay_ms: 1_000 });
   await service.make({ outcome: "success" });
@@ -365,11 +358,7 @@ webhookCase("a waiting read of an inbox gets a delayed delivery at its time", as
   assert.ok(waited > 500 && waited < 10_000, `${waited} ms`);
 });
 
-webhookCase("a reordered delivery by URL follows the retry of its successor", async (
-  _t,
-  service,
-  hooks,
-) => {
+webhookCase("a reordered delivery follows its successor's retry", async (_t, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   await faulty(service, "reorder");
@@ -394,11 +383,7 @@ const RACES: [way: "url" | "inbox", fault: string, arrive: number, marked: numbe
 ];
 
 for (const [way, fault, arrive, marked] of RACES) {
-  webhookCase(`${fault} with times 7 happens to 7 of 64 racing deliveries by ${way}`, async (
-    _t,
-    service,
-    hooks,
-  ) => {
+  webhookCase(`${fault} happens to 7 of 64 racing ones by ${way}`, async (_t, service, hooks) => {
     const endpoints = way === "url"
       ? [await addEndpoint(service, hooks.url("/a")), await addEndpoint(service, hooks.url("/b"))]
       : [await addInbox(service), await addInbox(service)];

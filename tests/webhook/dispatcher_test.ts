@@ -85,18 +85,15 @@ webhookCase("three dispatchers deliver each event once", async (_, service, hook
   }
 });
 
-webhookCase(
-  "a dispatcher retries when the retry is due, without a wake",
-  async (_, service, hooks) => {
-    await addEndpoint(service, hooks.url("/"));
-    hooks.judge = () => hooks.arrivals.length === 1 ? 500 : 200;
-    await service.make({ outcome: "pending" });
-    await until("the retry has arrived", () => hooks.arrivals.length === 2, 15_000);
-    const [first, second] = hooks.arrivals;
-    const wait_ms = second!.at - first!.at;
-    assert.ok(wait_ms >= 4_500 && wait_ms < 7_000, `${wait_ms} ms`);
-  },
-);
+webhookCase("a retry comes when it is due, without a wake", async (_, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"));
+  hooks.judge = () => hooks.arrivals.length === 1 ? 500 : 200;
+  await service.make({ outcome: "pending" });
+  await until("the retry has arrived", () => hooks.arrivals.length === 2, 15_000);
+  const [first, second] = hooks.arrivals;
+  const wait_ms = second!.at - first!.at;
+  assert.ok(wait_ms >= 4_500 && wait_ms < 7_000, `${wait_ms} ms`);
+});
 
 webhookCase("a late response comes when it is due, without a wake", async (_, service) => {
   const began = performance.now();

@@ -249,10 +249,7 @@ for (const [name, end] of Object.entries(ENDS)) {
         assert.equal(await countOf(service, "cancelled"), 2 * AT_ONCE);
       });
     }
-    await t.step(
-      "polls of the dispatcher cancel the rest before it is due",
-      () => callOff(service),
-    );
+    await t.step("polls cancel the rest before it is due", () => callOff(service));
     if (name !== "disabled") return;
     await t.step("then the endpoint is enabled and gets only new events", async () => {
       assert.equal((await enable()).status, 200);

@@ -143,21 +143,18 @@ serviceCase("pay.purge() deletes in batches until nothing is left", async (_, se
   assert.deepEqual(await rowsOf(service, service.key), payments(0));
 });
 
-serviceCase(
-  "pay.purge() keeps a refund as long as its payment has an event",
-  async (_, service) => {
-    const { sql, key: { environment_id } } = service;
-    const payment = await insertPayment(sql, environment_id, NOW - 31 * DAY);
-    const event = idGenerator(NOW - 10 * DAY)("evt_");
-    await sql`insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+serviceCase("pay.purge() keeps a refund while its payment has an event", async (_, service) => {
+  const { sql, key: { environment_id } } = service;
+  const payment = await insertPayment(sql, environment_id, NOW - 31 * DAY);
+  const event = idGenerator(NOW - 10 * DAY)("evt_");
+  await sql`insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
     values (${environment_id}, ${event}, 'dispute.updated', ${payment}, 2, now(), '{}')`;
-    await purge(service, NOW);
-    const kept = { ...payments(0), events: 1, refunds: 1, payments: 1 };
-    assert.deepEqual(await rowsOf(service, service.key), kept);
-    await purge(service, NOW + 21 * DAY);
-    assert.deepEqual(await rowsOf(service, service.key), payments(0));
-  },
-);
+  await purge(service, NOW);
+  const kept = { ...payments(0), events: 1, refunds: 1, payments: 1 };
+  assert.deepEqual(await rowsOf(service, service.key), kept);
+  await purge(service, NOW + 21 * DAY);
+  assert.deepEqual(await rowsOf(service, service.key), payments(0));
+});
 
 serviceCase("autovacuum follows retention at 2 % of each table", async (_, { sql }) => {
   // Until a vacuum each batch reads the index entries of all rows that were deleted before.
