@@ -20,11 +20,7 @@ import {
   type WebhookConnection,
   type WebhookConnectionPool,
 } from "./webhook_connection.ts";
-
-/**
- * Timeouts until the connection is open (DNS, TCP, TLS), and for the whole attempt (contract §4).
- */
-export const WEBHOOK_TIMEOUTS = { connect_ms: 5_000, total_ms: 15_000 } as const;
+import { WEBHOOK_TIMEOUTS } from "./webhook_timeouts.ts";
 
 /** Durations are rounded up to this step, so that they reveal little about a network. */
 const DURATION_STEP_MS = 100;

@@ -10,7 +10,7 @@ import { fingerprint } from "../core/canonical_json.ts";
 import { ApiError } from "../core/errors.ts";
 import { isId } from "../core/ids.ts";
 import type { RequestContext } from "../domain/changes/event.ts";
-import { type OwnCheckout, pageOf } from "../domain/checkouts/checkout_page.ts";
+import type { OwnCheckout } from "../domain/checkouts/checkout_page.ts";
 import { isCheckoutToken, tokenHash } from "../domain/checkouts/checkout_url.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
 import { PAYER } from "../schema/checkout_body.ts";
@@ -22,7 +22,7 @@ import {
 } from "../schema/checkout_page.ts";
 import type { Access } from "../store/outcome.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
-import { payCheckout, type PayerRequest, readCheckout } from "./checkouts.ts";
+import type { PayerRequest } from "./checkouts.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { readIdempotencyKey } from "./idempotency_header.ts";
@@ -85,6 +85,8 @@ async function readPage(
       const payer: Access = { ...access, is_payer: true };
       const loaded = await c.get("deps").store.load(payer, "own_checkout", id);
       if (loaded.outcome === "replay") throw new Error("a load without a key has no replay");
+      const { readCheckout } = await import("./checkouts.ts");
+      const { pageOf } = await import("../domain/checkouts/checkout_page.ts");
       const stored = readCheckout(loaded) as OwnCheckout;
       return { stored, page: pageOf(stored, access.at_ms) };
     });
@@ -107,6 +109,7 @@ async function makeAttempt(c: Context<Env>, environment: RequestEnvironment): Pr
   state.idempotency_key = readIdempotencyKey(headers);
   const body = parseBody(ATTEMPT_BODY, sent);
   refuseRealCard(body, livemode);
+  const { payCheckout } = await import("./checkouts.ts");
   try {
     const { response, replayed } = await environment.admit(
       c,

@@ -1,4 +1,4 @@
-/** The operations on checkouts. */
+/** The operations on checkouts. Their code loads with the first of them (ADR 0009). */
 
 import { ApiError } from "../core/errors.ts";
 import { type CheckoutUrls, revealUrls } from "../domain/checkouts/checkout_url.ts";
@@ -9,7 +9,6 @@ import {
   PayCheckoutBody,
 } from "../schema/checkout_body.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
-import { cancelCheckout, createCheckout, payCheckout } from "./checkouts.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
@@ -33,7 +32,10 @@ export const CHECKOUT_ROUTES: readonly Route[] = [
     body: CreateCheckoutBody,
     status: 201,
     errors: ["provider_not_configured"],
-    run: ({ deps, request, body }) => createCheckout(deps, request, body, urlsOf(deps)),
+    async run({ deps, request, body }) {
+      const { createCheckout } = await import("./checkouts.ts");
+      return await createCheckout(deps, request, body, urlsOf(deps));
+    },
   }),
   listRoute({
     ...checkout_paths,
@@ -63,7 +65,10 @@ export const CHECKOUT_ROUTES: readonly Route[] = [
     paths: ["/v1/checkouts/:id/cancel"],
     scope: "payments:write",
     errors: ["invalid_state"],
-    run: ({ deps, request, id }) => cancelCheckout(deps, request, id),
+    async run({ deps, request, id }) {
+      const { cancelCheckout } = await import("./checkouts.ts");
+      return await cancelCheckout(deps, request, id);
+    },
   }),
 ].map(withUrls);
 
@@ -86,7 +91,10 @@ export const payCheckoutRoute: Route = withUrls(route({
   refuse: refuseRealCard,
   response: "PaidCheckout",
   errors: ["invalid_state"],
-  run: ({ deps, request, id, body }) => payCheckout(deps, request, id, body),
+  async run({ deps, request, id, body }) {
+    const { payCheckout } = await import("./checkouts.ts");
+    return await payCheckout(deps, request, id, body);
+  },
 }));
 
 /** Shows URLs in the responses of an operation in place of references. */

@@ -37,7 +37,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/webhook_endpoints"],
     body: CreateWebhookEndpointBody,
     status: 201,
-    run: ({ deps, request, body }) => webhooksOf(deps).endpoints.create(request, body),
+    run: async ({ deps, request, body }) =>
+      (await webhooksOf(deps).endpoints()).create(request, body),
   }),
   listRoute({
     ...writing,
@@ -64,7 +65,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/webhook_endpoints/:id"],
     body: UpdateWebhookEndpointBody,
     errors: ["invalid_state"],
-    run: ({ deps, request, id, body }) => webhooksOf(deps).endpoints.update(request, id, body),
+    run: async ({ deps, request, id, body }) =>
+      (await webhooksOf(deps).endpoints()).update(request, id, body),
   }),
   route({
     ...writing,
@@ -73,7 +75,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: "DELETE",
     paths: ["/v1/webhook_endpoints/:id"],
     response: "DeletedWebhookEndpoint",
-    run: ({ deps, request, id }) => webhooksOf(deps).endpoints.delete(request, id),
+    run: async ({ deps, request, id }) => (await webhooksOf(deps).endpoints()).delete(request, id),
   }),
   route({
     ...writing,
@@ -83,8 +85,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: "POST",
     paths: ["/v1/webhook_endpoints/:id/rotate_secret"],
     body: RotateWebhookSecretBody,
-    run: ({ deps, request, id, body }) =>
-      webhooksOf(deps).endpoints.rotate(request, id, body.expires_in),
+    run: async ({ deps, request, id, body }) =>
+      (await webhooksOf(deps).endpoints()).rotate(request, id, body.expires_in),
   }),
   route({
     ...writing,

@@ -16,7 +16,6 @@ import type { Origins } from "../domain/changes/origin.ts";
 import { ChangeBuilder } from "../domain/changes/change_builder.ts";
 import { readPayment } from "../domain/changes/read_resource.ts";
 import { isChallengeToken } from "./challenge_url.ts";
-import { authenticate } from "./advance.ts";
 
 /** The operations of the payer's page. Each throws `not_found` for an unknown token. */
 export interface Challenges {
@@ -44,6 +43,7 @@ export function createChallenges(
     complete: (token, result) =>
       new Retries().untilDecided(async () => {
         const { environment_id, merchant, payment, settings } = await find(token);
+        const { authenticate } = await import("./advance.ts");
         const label = () => `challenge ${payment.id} ${payment.sequence}`;
         const at_ms = origins.at(settings);
         // As with a live provider, the result comes later and belongs to no request.

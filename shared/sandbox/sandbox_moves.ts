@@ -1,4 +1,7 @@
-/** The operations that only sandboxes have: they act for the provider, the payer and its bank. */
+/**
+ * The operations that only sandboxes have: they act for the provider, the payer and its bank. Their
+ * decisions load with the first of them (ADR 0009).
+ */
 
 import type * as z from "zod";
 import { FairQueue } from "../jobs/fair_queue.ts";
@@ -18,12 +21,6 @@ import {
   withoutRateCount,
 } from "../domain/changes/service_request.ts";
 import { currentDispute } from "../domain/operations/load_dispute.ts";
-import {
-  decideAdvance,
-  decideAdvanceRefund,
-  decideAdvanceTransfer,
-  decideAuthenticate,
-} from "./advance.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 
 type Move<Schema extends z.ZodType> = (
@@ -53,6 +50,7 @@ export function createSandboxMoves(
         "payments",
         id,
         async (payment) => {
+          const { decideAdvance } = await import("./advance.ts");
           const dispute = await currentDispute(store, request, payment);
           return decideAdvance(payment, to, urls, request.context, { ...options, dispute });
         },
@@ -63,7 +61,10 @@ export function createSandboxMoves(
         request,
         "payments",
         id,
-        (payment) => decideAuthenticate(payment, result, request.context),
+        async (payment) => {
+          const { decideAuthenticate } = await import("./advance.ts");
+          return decideAuthenticate(payment, result, request.context);
+        },
       ),
 
     async advanceRefund(request, id, { to, return_code }) {
@@ -79,6 +80,7 @@ export function createSandboxMoves(
           // After the payment: each change of a refund changes its payment's sequence as well.
           const refund = await store.load(access, "refunds", id);
           if (refund.outcome === "replay") throw new Error("a load without a key has no replay");
+          const { decideAdvanceRefund } = await import("./advance.ts");
           return decideAdvanceRefund(payment, refund.body, to, request.context, return_code);
         },
       );
@@ -89,7 +91,10 @@ export function createSandboxMoves(
         request,
         "transfers",
         id,
-        (transfer) => decideAdvanceTransfer(transfer, to, request.context, return_code),
+        async (transfer) => {
+          const { decideAdvanceTransfer } = await import("./advance.ts");
+          return decideAdvanceTransfer(transfer, to, request.context, return_code);
+        },
       ),
 
     // One at a time for each key: a reset that waits for running changes occupies a connection.

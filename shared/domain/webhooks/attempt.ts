@@ -9,11 +9,8 @@ import { FAULT_HEADER } from "../../core/vocabulary.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { AttemptLogEntry, LeasedDelivery } from "../../store/webhook_store.ts";
-import {
-  WEBHOOK_TIMEOUTS,
-  type WebhookRequest,
-  type WebhookResult,
-} from "../../delivery/webhook_sender.ts";
+import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
+import { WEBHOOK_TIMEOUTS } from "../../delivery/webhook_timeouts.ts";
 
 /** How many of the first bytes of a response a sandbox stores (contract §4, ADR 0018). */
 const KEPT_RESPONSE_BYTES = 1024;

@@ -1,32 +1,29 @@
 /**
  * Connects the parts of webhooks: endpoints, inboxes, dispatcher and trigger, over one store and
- * one sender.
+ * one sender. Endpoints, sender and trigger load with their first use (ADR 0009).
  */
 
 import type { Clock } from "../../core/clock.ts";
 import type { Origins } from "../changes/origin.ts";
 import type { RandomSource } from "../../core/ids.ts";
 import type { Store } from "../../store/store.ts";
-import { WebhookConnectionPool } from "../../delivery/webhook_connection.ts";
-import { sendWebhook, type WebhookRequest } from "../../delivery/webhook_sender.ts";
+import { once } from "../../core/once.ts";
+import type { WebhookConnectionPool } from "../../delivery/webhook_connection.ts";
+import type { WebhookRequest } from "../../delivery/webhook_sender.ts";
 import type { InboxStore } from "../../store/inbox_store.ts";
 import type { WebhookStore } from "../../store/webhook_store.ts";
 import type { Send } from "./attempt.ts";
 import { type HoldPlace, Inboxes } from "./inboxes.ts";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { createRecovery, type Recover } from "./recovery.ts";
-import { createTrigger, type Trigger } from "./trigger.ts";
-import {
-  createWebhookEndpoints,
-  type WebhookEndpoints,
-  type WebhookSettings,
-} from "./webhook_endpoints.ts";
+import type { Trigger } from "./trigger.ts";
+import type { WebhookEndpoints, WebhookSettings } from "./webhook_endpoints.ts";
 
 /** Time that `close` waits for attempts under way. Then the dispatcher gives them back. */
 const CLOSE_MS = 3_000;
 
 export interface Webhooks {
-  endpoints: WebhookEndpoints;
+  endpoints: () => Promise<WebhookEndpoints>;
   inboxes: Inboxes;
   recover: Recover;
   trigger: Trigger;
@@ -54,10 +51,20 @@ export function createWebhooks(options: {
   /** Duration of the lease of a delivery; the dispatcher has a default. */
   lease_ms?: number;
 }): Webhooks {
-  const pool = new WebhookConnectionPool();
   const { settings, sender } = options;
-  const send: Send = (request) =>
-    sendWebhook({ ...request, own_hosts: settings.own_hosts, pool, ...sender });
+  let pool: WebhookConnectionPool | undefined;
+  const openSender = once(async (): Promise<Send> => {
+    const { sendWebhook } = await import("../../delivery/webhook_sender.ts");
+    const { WebhookConnectionPool } = await import("../../delivery/webhook_connection.ts");
+    const kept = pool = new WebhookConnectionPool();
+    return (request) =>
+      sendWebhook({ ...request, own_hosts: settings.own_hosts, pool: kept, ...sender });
+  });
+  const send: Send = async (request) => await (await openSender())(request);
+  const openTrigger = once(async () => {
+    const { createTrigger } = await import("./trigger.ts");
+    return createTrigger({ ...options, send });
+  });
   const dispatcher = new Dispatcher({ ...options, store: options.webhook_store, send });
   const inboxes = new Inboxes({
     store: options.inbox_store,
@@ -67,10 +74,13 @@ export function createWebhooks(options: {
     on_error: options.on_error,
   });
   return {
-    endpoints: createWebhookEndpoints(options),
+    endpoints: once(async () => {
+      const { createWebhookEndpoints } = await import("./webhook_endpoints.ts");
+      return createWebhookEndpoints(options);
+    }),
     inboxes,
     recover: createRecovery(options.inbox_store),
-    trigger: createTrigger({ ...options, send }),
+    trigger: async (request, body) => await (await openTrigger())(request, body),
     dispatcher,
     notify() {
       inboxes.notice();
@@ -82,7 +92,7 @@ export function createWebhooks(options: {
       const too_long = new Promise<void>((resolve) => timer = setTimeout(resolve, CLOSE_MS));
       await dispatcher.stop(too_long);
       clearTimeout(timer);
-      pool.close();
+      pool?.close();
     },
   };
 }
