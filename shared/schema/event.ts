@@ -41,7 +41,6 @@ export const Event = z.discriminatedUnion("type", [
   InstrumentEvent,
   WebhookEndpointEvent,
 ]).describe("An event, with the resource as it was at the time. An event never changes");
-export type Event = z.infer<typeof Event>;
 
 function eventOf<const Types extends readonly string[], Resource extends z.ZodType>(
   types: Types,

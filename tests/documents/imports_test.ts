@@ -18,6 +18,7 @@ const STATIC = /\b(?:import|export)\b([^;"'`]*?)\bfrom\s*"(\.[^"]+)"/g;
 const WHOLE = /\bimport\s*\(?\s*"(\.[^"]+)"/g;
 /** Exports of, or for, modules that are generated: the name occurs in a text. */
 const WRITTEN = new Set([
+  "shared/schema/event.ts Event",
   "tools/generate/client_types.ts ERROR_CODES",
   "tools/generate/client_types.ts ListParams",
   "tools/generate/openapi/openapi.ts OPENAPI_GZIP",
