@@ -17,8 +17,8 @@ type Hashes = Record<string, string>;
 /** For each release, oldest first: the migrations that are new in it. */
 type Releases = Record<string, Hashes>;
 
-export async function readReleases(path: string = RELEASES_FILE): Promise<Releases> {
-  return JSON.parse(await Deno.readTextFile(path)) as Releases;
+export async function readReleases(): Promise<Releases> {
+  return JSON.parse(await Deno.readTextFile(RELEASES_FILE)) as Releases;
 }
 
 /** Returns the hash of every migration, in the order of their versions. */

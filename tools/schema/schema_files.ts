@@ -8,22 +8,10 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { listMigrations, MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
-import { readReleases, releasedFiles, RELEASES_FILE } from "./releases.ts";
+import { readReleases, releasedFiles } from "./releases.ts";
 import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
 
-interface SchemaFolders {
-  migrations: string;
-  schemas: string;
-  releases: string;
-}
-
 const SCHEMAS_DIR = fileURLToPath(new URL("../../supabase/schemas", import.meta.url));
-
-const FOLDERS: SchemaFolders = {
-  migrations: MIGRATIONS_DIR,
-  schemas: SCHEMAS_DIR,
-  releases: RELEASES_FILE,
-};
 
 interface FunctionsMigration {
   path: string;
@@ -94,8 +82,8 @@ const COMMENTS_OR_GRANTS =
   /^(?:comment on (?:function|view|column)|(?:grant|revoke) [^;]*? on(?: function)?)\s+(pay(?:_internal)?\.\w+)/;
 
 /** Writes the migration if it is not current. Returns its path, or null if nothing was written. */
-export async function writeFunctions(folders: SchemaFolders = FOLDERS): Promise<string | null> {
-  const { path, text, is_current } = await renderFunctions(folders);
+export async function writeFunctions(): Promise<string | null> {
+  const { path, text, is_current } = await renderFunctions();
   if (is_current) return null;
   await Deno.writeTextFile(path, text);
   return path;
@@ -106,25 +94,21 @@ export async function writeFunctions(folders: SchemaFolders = FOLDERS): Promise<
  * same text. If all migrations are released, its version is the present time.
  * @throws {Error} if a schema file contains another statement; the message has file and line
  */
-export async function renderFunctions(
-  { migrations, schemas, releases }: SchemaFolders = FOLDERS,
-): Promise<FunctionsMigration> {
-  const released = releasedFiles(await readReleases(releases));
+export async function renderFunctions(): Promise<FunctionsMigration> {
+  const released = releasedFiles(await readReleases());
   const known = new Map<string, string>();
   let file = `${new Date().toISOString().replaceAll(/\D/g, "").slice(0, 14)}_functions.sql`;
   let present = "";
-  for (const migration of await listMigrations(migrations)) {
+  for (const migration of await listMigrations(MIGRATIONS_DIR)) {
     if (migration.name !== "functions") continue;
-    const text = await Deno.readTextFile(join(migrations, migration.file));
+    const text = await Deno.readTextFile(join(MIGRATIONS_DIR, migration.file));
     if (!released.has(migration.file)) [file, present] = [migration.file, text];
     else for (const { name, text: object } of readObjects(text)) known.set(name, object);
   }
-  const changed = (await readSchemaFiles(schemas)).filter(({ name, text }) =>
-    known.get(name) !== text
-  );
+  const changed = (await readSchemaFiles()).filter(({ name, text }) => known.get(name) !== text);
   const text = renderMigration(changed.map(({ text }) => text).join("\n"));
   return {
-    path: join(migrations, file),
+    path: join(MIGRATIONS_DIR, file),
     text,
     is_current: text === present || (present === "" && changed.length === 0),
   };
@@ -135,12 +119,14 @@ export function renderMigration(statements: string): string {
 }
 
 /** Reads the objects of all files: the functions, then each view after the views that it reads. */
-async function readSchemaFiles(folder: string): Promise<SchemaObject[]> {
+async function readSchemaFiles(): Promise<SchemaObject[]> {
   const files: string[] = [];
-  for await (const { name } of Deno.readDir(folder)) if (name.endsWith(".sql")) files.push(name);
+  for await (const { name } of Deno.readDir(SCHEMAS_DIR)) {
+    if (name.endsWith(".sql")) files.push(name);
+  }
   const objects: SchemaObject[] = [];
   for (const file of files.sort()) {
-    objects.push(...readObjects(await Deno.readTextFile(join(folder, file)), file));
+    objects.push(...readObjects(await Deno.readTextFile(join(SCHEMAS_DIR, file)), file));
   }
   const views = new Map(objects.filter(({ kind }) => kind === "view").map((o) => [o.name, o]));
   const placed = new Set(objects.filter(({ kind }) => kind === "function"));
