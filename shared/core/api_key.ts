@@ -6,6 +6,7 @@
  * without a query. It is no protection: the database stores and compares SHA-256 hashes only.
  */
 
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { type RandomSource, systemRandom } from "./ids.ts";
@@ -71,11 +72,8 @@ export function generateApiKey(
   if (!PREFIX.test(prefix)) {
     throw new RangeError(`cannot make a key with prefix "${prefix}": must match ${PREFIX.source}`);
   }
-  let secret = 0n;
-  for (const byte of random(new Uint8Array(SECRET_BYTES))) secret = secret << 8n | BigInt(byte);
-  let text = "";
-  for (; secret > 0n; secret /= 62n) text = BASE62[Number(secret % 62n)] + text;
-  const body = `${prefix}_${mode}_${text.padStart(SECRET_LENGTH, "0")}`;
+  const secret = Buffer.from(random(new Uint8Array(SECRET_BYTES))).toString("hex");
+  const body = `${prefix}_${mode}_${base62(BigInt(`0x${secret}`), SECRET_LENGTH)}`;
   return body + checksum(body);
 }
 
@@ -118,9 +116,11 @@ export function parseApiKey(text: string): ParsedApiKey | null {
 
 function checksum(body: string): string {
   // Older runtimes give CRC-32 as a signed number; the shift makes it unsigned on all of them.
+  return base62(BigInt(crc32(body) >>> 0), CHECKSUM_LENGTH);
+}
+
+function base62(value: bigint, length: number): string {
   let text = "";
-  for (let rest = crc32(body) >>> 0; rest > 0; rest = Math.floor(rest / 62)) {
-    text = BASE62[rest % 62] + text;
-  }
-  return text.padStart(CHECKSUM_LENGTH, "0");
+  for (let rest = value; rest > 0n; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;
+  return text.padStart(length, "0");
 }

@@ -4,6 +4,7 @@
  * bad JSON).
  */
 
+import { Buffer } from "node:buffer";
 import type * as z from "zod";
 import type { JsonObject } from "../core/canonical_json.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
@@ -86,7 +87,7 @@ export async function readRaw(
   const chunks: Uint8Array[] = [];
   for (let total = 0;;) {
     const { value } = await inTime(reader.read(), until - performance.now(), deadline_ms);
-    if (value === undefined) return concatenated(chunks, total);
+    if (value === undefined) return Buffer.concat(chunks);
     chunks.push(value);
     total += value.length;
     if (total > max_bytes) {
@@ -123,16 +124,6 @@ async function inTime<T>(reading: Promise<T>, left_ms: number, deadline_ms: numb
   } finally {
     clearTimeout(timer);
   }
-}
-
-function concatenated(chunks: readonly Uint8Array[], total: number): Uint8Array {
-  const bytes = new Uint8Array(total);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return bytes;
 }
 
 function tooLarge(max_bytes: number): ApiError {

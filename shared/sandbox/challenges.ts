@@ -14,33 +14,29 @@ import type { ProviderStore } from "../store/provider_store.ts";
 import { parseSettings } from "../store/sandbox_settings.ts";
 import type { Origins } from "../domain/changes/origin.ts";
 import { ChangeBuilder } from "../domain/changes/change_builder.ts";
-import { readPayment } from "../domain/changes/read_resource.ts";
 import { isChallengeToken } from "./challenge_url.ts";
 
-/** The operations of the payer's page. Each throws `not_found` for an unknown token. */
-export interface Challenges {
-  read(token: string): Promise<Challenge>;
-  /** Completes the challenge. Throws `invalid_state` if the payment does not wait for the payer. */
-  complete(token: string, result: AuthenticationResult): Promise<Challenge>;
-}
+export type Challenges = ReturnType<typeof createChallenges>;
 
+/** Creates the operations of the payer's page. Each throws `not_found` for an unknown token. */
 export function createChallenges(
   { store, origins }: { store: ProviderStore; origins: Origins },
-): Challenges {
+) {
   async function find(token: string) {
     const found = isChallengeToken(token) ? await store.readChallenge(token) : null;
     if (!found) throw new ApiError("not_found", "This link leads to no payment");
     const settings = parseSettings(found.settings);
-    return { ...found, settings, payment: readPayment(found.body) };
+    return { ...found, settings, payment: JSON.parse(found.body) as Payment };
   }
 
   return {
-    async read(token) {
+    async read(token: string) {
       const { merchant, payment } = await find(token);
       return challengeOf(payment, merchant);
     },
 
-    complete: (token, result) =>
+    /** Throws `invalid_state` if the payment does not wait for the payer. */
+    complete: (token: string, result: AuthenticationResult) =>
       new Retries().untilDecided(async () => {
         const { environment_id, merchant, payment, settings } = await find(token);
         const { authenticate } = await import("./advance.ts");

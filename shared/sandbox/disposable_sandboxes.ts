@@ -12,24 +12,16 @@ import { keyId } from "../domain/keys/api_keys.ts";
 import { deriveKey, withKey } from "../domain/keys/derived_key.ts";
 import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 
-/** The changes of disposable sandboxes. Each throws `ApiError`. */
-export interface Sandboxes {
-  /** Makes a sandbox. `caller` is the text of the caller's key. */
-  create(request: ServiceRequest, caller: string, body: CreateSandboxBody): Promise<Reply>;
-  /** Makes a key of a sandbox. `caller` as above. */
-  createKey(
-    request: ServiceRequest,
-    caller: string,
-    id: string,
-    body: CreateSandboxKeyBody,
-  ): Promise<Reply>;
-  /** Ends a sandbox at once. Ending it again changes nothing. */
-  end(request: ServiceRequest, id: string): Promise<Reply>;
-}
+export type Sandboxes = ReturnType<typeof createSandboxes>;
 
-export function createSandboxes(store: SandboxStore): Sandboxes {
+/** Creates the changes. Each throws `ApiError`. `caller` is the text of the caller's key. */
+export function createSandboxes(store: SandboxStore) {
   return {
-    async create(request, caller, { name, expires_in, seed }) {
+    async create(
+      request: ServiceRequest,
+      caller: string,
+      { name, expires_in, seed }: CreateSandboxBody,
+    ): Promise<Reply> {
       const { newId } = request.context;
       const reply = await store.create(request.access, {
         id: newId("env_"),
@@ -44,7 +36,12 @@ export function createSandboxes(store: SandboxStore): Sandboxes {
       return withKey(reply, caller);
     },
 
-    async createKey(request, caller, id, { name, scopes, expires_in }) {
+    async createKey(
+      request: ServiceRequest,
+      caller: string,
+      id: string,
+      { name, scopes, expires_in }: CreateSandboxKeyBody,
+    ): Promise<Reply> {
       const ended = new ApiError("invalid_state", "Cannot make a key: the sandbox has ended", {
         current_status: "ended",
         allowed: [],
@@ -63,6 +60,8 @@ export function createSandboxes(store: SandboxStore): Sandboxes {
       return withKey(reply, caller);
     },
 
-    end: (request, id) => store.end(request.access, id, request.idempotency),
+    /** Ends a sandbox at once. Ending it again changes nothing. */
+    end: (request: ServiceRequest, id: string) =>
+      store.end(request.access, id, request.idempotency),
   };
 }

@@ -20,16 +20,10 @@ const SEEDED_ADVANCE_MS = 20_000;
 /** Longest wait before a further look at work under way, which another isolate can have done. */
 const LOOK_AGAIN_MS = 50;
 
-/** The operations on a sandbox's clock. Each throws `ApiError`. */
-export interface SandboxClock {
-  read(request: ServiceRequest): Promise<string>;
-  /** Returns what the clock brings until a time of the sandbox as JSON text. */
-  due(request: ServiceRequest, until_ms: number | undefined): Promise<string>;
-  set(request: ServiceRequest, command: SetClockBody): Promise<Reply>;
-}
+export type SandboxClock = ReturnType<typeof createSandboxClock>;
 
 /**
- * Creates the operations.
+ * Creates the operations on a sandbox's clock. Each throws `ApiError`.
  * @param sends whether this service sends webhooks
  * @param work does what is due; resolves when nothing is, or after some milliseconds
  */
@@ -40,13 +34,18 @@ export function createSandboxClock(
     work: (longest_ms: number) => Promise<unknown>;
     advance_ms?: number;
   },
-): SandboxClock {
+) {
   return {
-    read: ({ access }) => store.read(access),
+    read: ({ access }: ServiceRequest) => store.read(access),
 
-    due: ({ access }, until_ms) => store.due(access, until_ms, sends),
+    /** Returns what the clock brings until a time of the sandbox as JSON text. */
+    due: ({ access }: ServiceRequest, until_ms: number | undefined) =>
+      store.due(access, until_ms, sends),
 
-    async set({ access, context, idempotency }, command) {
+    async set(
+      { access, context, idempotency }: ServiceRequest,
+      command: SetClockBody,
+    ): Promise<Reply> {
       requireOne(command);
       const begun = await store.set(access, command, idempotency);
       let { response } = begun;

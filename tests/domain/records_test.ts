@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
+import { ChangeBuilder, movementRow } from "../../shared/domain/changes/change_builder.ts";
 import { ResourceText } from "../../shared/domain/changes/resource_text.ts";
 import { NO_PARTS } from "../../shared/domain/operations/apply_event.ts";
 import { handled, rowsOf, unusableAccount } from "../../shared/domain/operations/event_record.ts";
@@ -12,7 +12,7 @@ import { beginRefund } from "../../shared/domain/payments/refund_payment.ts";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import { bookedAtProvider } from "../../shared/domain/providers/effect.ts";
 import type { Transfer } from "../../shared/schema/transfer.ts";
-import type { MovementKind, MovementRow } from "../../shared/store/commit_rows.ts";
+import type { MovementKind } from "../../shared/store/commit_rows.ts";
 import {
   applyToSubject,
   type Effect,
@@ -45,7 +45,9 @@ const AT_PROVIDER: Record<MovementKind, number> = {
 };
 for (const [kind, expected] of Object.entries(AT_PROVIDER)) {
   Deno.test(`bookedAtProvider() of a ${kind} of 10 is ${expected}`, () => {
-    assert.equal(bookedAtProvider([{ kind, amount_minor: 10 } as MovementRow]), expected);
+    const about = { subject_id: "pay_1", refund_id: null, amount_minor: 10, currency: "EUR" };
+    const movement = movementRow({ kind: kind as MovementKind, ...about }, requestContext());
+    assert.equal(bookedAtProvider([movement]), expected);
   });
 }
 

@@ -8,6 +8,7 @@
  * gives way to other work of the process. Sources: XML 1.0, saxes.
  */
 
+import { Buffer } from "node:buffer";
 import { SaxesParser } from "saxes";
 import { giveWay, isSliceOver } from "../../core/time_slice.ts";
 import { BankFileError, type FilePlace } from "./bank_file_error.ts";
@@ -92,7 +93,7 @@ export async function* readXml(
     if (size > bytes_max) throw parser.refusal(`the file has more than ${bytes_max} bytes`);
     let ready = chunk;
     if (decoder === null) {
-      head = ready = joined(head, chunk);
+      head = ready = Buffer.concat([head, chunk]);
       if (head.length < HEAD_BYTES) continue;
       decoder = decoderOf(head, parser);
     }
@@ -289,11 +290,4 @@ function endOf(text: string): number {
   let end = text.length;
   while (end > 0 && PADDING.includes(text[end - 1]!)) end--;
   return text.length - end > TEXT_LENGTH_MAX ? text.length : end;
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
 }

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import type { Stablecoin } from "../../core/currency.ts";
 import {
+  agreed,
   callRpc,
   callRpcBatch,
   Hash,
@@ -26,7 +27,8 @@ export const LOGS_DEADLINE_MS = 5_000;
 
 const Header = z.object({ number: Quantity, hash: Hash, timestamp: Quantity })
   .transform(({ number, hash, timestamp }) => ({ number, hash, time: timestamp }));
-const Log = z.object({
+/** A log of a contract, as a receipt or a search has it. */
+export const Log = z.object({
   address: z.string().toLowerCase(),
   topics: z.array(Hash),
   data: z.string(),
@@ -114,12 +116,8 @@ export class Chain {
     const blocks = await this.#each((url) =>
       callRpc(url, headerRequest(hex(number)), this.#signal)
     );
-    const [first, ...others] = blocks;
     if (blocks.includes(null)) return null;
-    if (others.some((other) => other!.hash !== first!.hash)) {
-      throw new Error(`The nodes in rpc_urls disagree about the block ${number}`);
-    }
-    return first!;
+    return agreed(blocks, `the block ${number}`, (block) => block!.hash);
   }
 
   /**
@@ -167,15 +165,10 @@ export class Chain {
   async #transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
     const request = this.#logsRequest(range, addresses);
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
-    const [first, ...others] = await this.#each(async (url) =>
+    const found = await this.#each(async (url) =>
       this.#read(range, await callRpc(url, request, signal))
     );
-    const text = fingerprint(first!);
-    if (others.some((other) => fingerprint(other) !== text)) {
-      const blocks = `${range.from} to ${range.to}`;
-      throw new Error(`The nodes in rpc_urls disagree about the transfers in blocks ${blocks}`);
-    }
-    return first!;
+    return agreed(found, `the transfers in blocks ${range.from} to ${range.to}`, fingerprint);
   }
 
   /** Returns the times of the blocks of transfers, in Unix seconds by number. */
@@ -220,7 +213,7 @@ export class Chain {
       result: z.object({ blockHash: Hash, blockNumber: Quantity, logs: z.array(Log) }).nullable(),
     }));
     const all = { from: 0, to: Number.MAX_SAFE_INTEGER };
-    const [first, ...others] = await this.#each(async (url) =>
+    const found = await this.#each(async (url) =>
       (await callRpcBatch(url, requests, this.#signal)).map((found) =>
         found && {
           block_hash: found.blockHash,
@@ -229,12 +222,13 @@ export class Chain {
         }
       )
     );
-    const text = (receipts: readonly (Receipt | null)[]) =>
-      receipts.map((each) => each && [each.block_hash, fingerprint(each.transfers)].join()).join();
-    if (others.some((other) => text(other) !== text(first!))) {
-      throw new Error("The nodes in rpc_urls disagree about a transaction");
-    }
-    return first!;
+    return agreed(
+      found,
+      "a transaction",
+      (receipts) =>
+        receipts.map((each) => each && [each.block_hash, fingerprint(each.transfers)].join())
+          .join(),
+    );
   }
 
   async #tags(url: string): Promise<{ head: Block; final: number }> {

@@ -4,8 +4,9 @@
  */
 
 import * as z from "zod";
-import { Chain, LOGS_DEADLINE_MS, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
+import { Chain, Log, LOGS_DEADLINE_MS, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
 import {
+  agreed,
   callRpc,
   callRpcBatch,
   Hash,
@@ -27,14 +28,6 @@ const NEWEST_BLOCKS = 20;
 const TIP_PERCENTILE = 20;
 
 const Amount = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform(BigInt);
-const Log = z.object({
-  address: z.string().toLowerCase(),
-  topics: z.array(Hash),
-  data: z.string(),
-  blockNumber: Quantity,
-  transactionHash: Hash,
-  logIndex: Quantity,
-});
 const Block = z.object({ baseFeePerGas: Quantity });
 const History = z.object({
   baseFeePerGas: z.array(Quantity).max(NEWEST_BLOCKS + 1),
@@ -182,17 +175,10 @@ export class PayoutChain {
     };
     const request = { method: "eth_getLogs", params: [filter], result: z.array(Log) };
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
-    const [first, ...others] = await Promise.all(
-      this.#urls.map((url) => callRpc(url, request, signal)),
+    const found = await Promise.all(
+      this.#urls.map(async (url) => (await callRpc(url, request, signal)).map(readTransfer)),
     );
-    const transfers = first!.map(readTransfer);
-    const text = fingerprint(transfers);
-    if (others.some((other) => fingerprint(other.map(readTransfer)) !== text)) {
-      throw new Error(
-        `The nodes in rpc_urls disagree about the transfers in blocks ${from} to ${to}`,
-      );
-    }
-    return transfers;
+    return agreed(found, `the transfers in blocks ${from} to ${to}`, fingerprint);
   }
 
   async send(signer_url: string, transaction: PayoutTransaction): Promise<string> {
@@ -219,13 +205,10 @@ export class PayoutChain {
     result: z.ZodType<T>,
   ): Promise<T[]> {
     const requests = tx_hashes.map((tx_hash) => ({ method, params: [tx_hash], result }));
-    const [first, ...others] = await Promise.all(
+    const found = await Promise.all(
       this.#urls.map((url) => callRpcBatch(url, requests, this.#signal)),
     );
-    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
-      throw new Error("The nodes in rpc_urls disagree about a transaction");
-    }
-    return first!;
+    return agreed(found, "a transaction", JSON.stringify);
   }
 
   #ask<T>(url: string, method: string, params: readonly unknown[], result: z.ZodType<T>) {

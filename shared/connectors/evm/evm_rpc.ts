@@ -5,6 +5,7 @@
  */
 
 import * as z from "zod";
+import { boundedBytes, jsonIn } from "../../core/response_body.ts";
 import { fetchInSpan } from "../../core/tracing.ts";
 import { type EvmSettings, SECRET_MARK } from "./evm_settings.ts";
 
@@ -138,6 +139,14 @@ async function callBatch<T>(
   });
 }
 
+/** Returns the result of the nodes. Throws if they disagree about it. */
+export function agreed<T>(results: readonly T[], about: string, textOf: (result: T) => string): T {
+  const [first, ...others] = results;
+  const text = textOf(first!);
+  if (others.every((other) => textOf(other) === text)) return first!;
+  throw new Error(`The nodes in rpc_urls disagree about ${about}`);
+}
+
 export function hex(value: number): string {
   return `0x${value.toString(16)}`;
 }
@@ -190,23 +199,11 @@ async function post(url: string, body: unknown, signal: AbortSignal): Promise<un
 }
 
 async function readBody(response: Response): Promise<unknown> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    // Leaving the loop cancels the stream.
-    if (length > RESPONSE_BYTES_MAX) {
-      throw new RpcError("limit", "the response of the node is too long", null, true);
-    }
-    text += decoder.decode(chunk, { stream: true });
+  const bytes = await boundedBytes(response, RESPONSE_BYTES_MAX);
+  if (bytes === null) {
+    throw new RpcError("limit", "the response of the node is too long", null, true);
   }
-  let body: unknown;
-  try {
-    body = JSON.parse(text + decoder.decode());
-  } catch {
-    body = undefined;
-  }
+  const body = jsonIn(bytes);
   const { status } = response;
   if (status === 413) throw new RpcError("limit", "the node responds with the status 413", status);
   // Some nodes send an error of JSON-RPC with a status such as 400.
@@ -214,6 +211,6 @@ async function readBody(response: Response): Promise<unknown> {
   if (status !== 200 && (!is_error || status === 429 || status >= 500)) {
     throw new RpcError("status", `the node responds with the status ${status}`, status);
   }
-  if (body === undefined) throw new RpcError("garbage", "the response is not JSON");
+  if (body === null) throw new RpcError("garbage", "the response is not JSON");
   return body;
 }

@@ -4,6 +4,7 @@
  * knows no operation. Messages and results contain no secret. Source: docs.stripe.com/api.
  */
 
+import { boundedBytes, jsonIn } from "../../core/response_body.ts";
 import { fetchInSpan } from "../../core/tracing.ts";
 import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
@@ -49,6 +50,9 @@ export interface StripeUnknown {
   did_nothing?: true;
 }
 
+/** A response that is none of Stripe's, or none of this request. */
+export const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
+
 /** Sends one request. Never throws. `signal` is the only deadline. */
 export async function callStripe(
   account: ProviderAccount,
@@ -92,56 +96,25 @@ function fetchInput(account: ProviderAccount, secret: string, request: StripeReq
 async function readResponse(response: Response): Promise<StripeResponse | StripeUnknown> {
   const { status } = response;
   const replayed = response.headers.get("idempotent-replayed") === "true";
-  const read = await readText(response);
+  const bytes = await boundedBytes(response, RESPONSE_BYTES_MAX);
   // Stripe also keeps a 500 under its key: a repeated request would get the same one.
   if (status >= 500 || status === 424) return unknown("server_error", !replayed);
   if (status === 429) return unknown("rate_limited");
   if (status === 409) return unknown("in_progress");
-  if (read === "too long") return { ...unknown("garbage"), too_long: true };
-  const text = read?.text ?? null;
-  const body = text === null ? null : parseObject(text);
+  if (bytes === null) return { ...GARBAGE, too_long: true };
+  const body = objectIn(bytes);
   if (status === 401 || status === 403) {
     // Stripe checks the key before anything else. A proxy in front of it has no error of Stripe.
     const is_stripe = expandedOf(StripeError, body?.error) !== null;
     return { ...unknown("unauthorized"), ...(is_stripe && { did_nothing: true }) };
   }
-  return body === null ? unknown("garbage") : { status, body, replayed };
+  return body === null ? GARBAGE : { status, body, replayed };
 }
 
-/** Returns null if the body is not UTF-8. Throws if the connection breaks. */
-async function readText(response: Response): Promise<{ text: string } | "too long" | null> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let length = 0;
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    // Leaving the loop cancels the stream.
-    if (length > RESPONSE_BYTES_MAX) return "too long";
-    const part = decoded(decoder, chunk);
-    if (part === null) return null;
-    text += part;
-  }
-  const rest = decoded(decoder);
-  return rest === null ? null : { text: text + rest };
-}
-
-/** Decodes the next bytes, or the end. Returns null if they are not UTF-8. */
-function decoded(decoder: TextDecoder, bytes?: Uint8Array): string | null {
-  try {
-    return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
-  } catch {
-    return null;
-  }
-}
-
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    const is_object = typeof value === "object" && value !== null && !Array.isArray(value);
-    return is_object ? value as Record<string, unknown> : null;
-  } catch {
-    return null;
-  }
+function objectIn(bytes: Uint8Array): Record<string, unknown> | null {
+  const value = jsonIn(bytes);
+  const is_object = typeof value === "object" && value !== null && !Array.isArray(value);
+  return is_object ? value as Record<string, unknown> : null;
 }
 
 function unknown(reason: UnknownReason, may_repeat = true): StripeUnknown {

@@ -9,19 +9,11 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
 
 export function stripeConnector(clock: Clock = systemClock): Connector {
+  const operations = () => import("./stripe_operations.ts");
   const charges: OperationPort = {
-    async send(account, operation, signal) {
-      const { send } = await import("./stripe_operations.ts");
-      return await send(account, operation, signal);
-    },
-    async sync(account, operation, signal) {
-      const { sync } = await import("./stripe_operations.ts");
-      return await sync(account, operation, signal);
-    },
-    async find(account, operation, reference, signal) {
-      const { find } = await import("./stripe_operations.ts");
-      return await find(account, operation, reference, signal);
-    },
+    send: async (...operation) => await (await operations()).send(...operation),
+    sync: async (...operation) => await (await operations()).sync(...operation),
+    find: async (...operation) => await (await operations()).find(...operation),
   };
   return {
     name: "stripe",

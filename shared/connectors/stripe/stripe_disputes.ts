@@ -10,7 +10,7 @@ import type {
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import type { DisputeRequest } from "../../store/operation_row.ts";
-import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
+import { callStripe, GARBAGE, isUnknown, type StripeFields } from "./stripe_call.ts";
 import {
   disputeEvents,
   disputeReport,
@@ -19,7 +19,6 @@ import {
 } from "./stripe_provider_events.ts";
 import { Dispute, idOf } from "./stripe_objects.ts";
 
-const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
 
 /**

@@ -6,7 +6,7 @@
 
 import type { DeclineAdvice, DeclineCode } from "../../core/errors.ts";
 import type { ProviderOp, ProviderReply } from "../../domain/providers/connector.ts";
-import type { StripeResponse, StripeUnknown } from "./stripe_call.ts";
+import { GARBAGE, type StripeResponse, type StripeUnknown } from "./stripe_call.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
 import { PARAMETERS } from "./stripe_parameters.ts";
 
@@ -113,7 +113,7 @@ export function readErrorResponse(
 ): ErrorReading {
   const error = expandedOf(StripeError, response.body.error);
   if (error === null || ![400, 402, 404].includes(response.status)) {
-    return { unknown: "garbage", may_repeat: true };
+    return GARBAGE;
   }
   // The key belongs to another request, so nobody knows the result of this one by asking again.
   if (error.type === "idempotency_error") {

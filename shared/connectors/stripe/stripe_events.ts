@@ -3,7 +3,9 @@
  * notification. Pure.
  */
 
+import type * as z from "zod";
 import { invalidParameter } from "../../core/errors.ts";
+import { jsonIn } from "../../core/response_body.ts";
 import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import {
   detachEvents,
@@ -16,6 +18,7 @@ import {
 import { payoutEvents } from "./stripe_payouts.ts";
 import {
   Dispute,
+  expandedOf,
   KeptCard,
   PaymentIntent,
   Payout,
@@ -29,34 +32,23 @@ import { requireSignature } from "./stripe_signature.ts";
 /** Returns the provider events of an object, or null if it does not fit. */
 type ObjectReader = (source: ProviderEventSource, object: unknown) => ProviderEvent[] | null;
 
-const intent: ObjectReader = (source, object) => {
-  const read = PaymentIntent.safeParse(object);
-  return read.success ? intentEvents(source, read.data) : null;
-};
-const setup: ObjectReader = (source, object) => {
-  const read = SetupIntent.safeParse(object);
-  return read.success ? intentEvents(source, read.data) : null;
-};
-const card = (
-  eventsOf: (source: ProviderEventSource, card: KeptCard) => ProviderEvent[],
+const readerOf = <T>(
+  schema: z.ZodType<T>,
+  eventsOf: (source: ProviderEventSource, object: T) => ProviderEvent[],
 ): ObjectReader =>
 (source, object) => {
-  const read = KeptCard.safeParse(object);
-  // Other payment methods of the account are no cards, and have other ids.
-  return read.success ? eventsOf(source, read.data) : [];
+  const read = expandedOf(schema, object);
+  return read && eventsOf(source, read);
 };
-const refund: ObjectReader = (source, object) => {
-  const read = StripeRefund.safeParse(object);
-  return read.success ? refundEvents(source, read.data) : null;
-};
-const dispute: ObjectReader = (source, object) => {
-  const read = Dispute.safeParse(object);
-  return read.success ? disputeEvents(source, read.data) : null;
-};
-const payout: ObjectReader = (source, object) => {
-  const read = Payout.safeParse(object);
-  return read.success ? payoutEvents(source, read.data) : null;
-};
+/** Other payment methods of the account are no cards, and have other ids. */
+const cardReaderOf = (eventsOf: typeof renewalEvents): ObjectReader => (source, object) =>
+  readerOf(KeptCard, eventsOf)(source, object) ?? [];
+
+const intent = readerOf(PaymentIntent, intentEvents);
+const setup = readerOf(SetupIntent, intentEvents);
+const refund = readerOf(StripeRefund, refundEvents);
+const dispute = readerOf(Dispute, disputeEvents);
+const payout = readerOf(Payout, payoutEvents);
 
 /**
  * The readers of events, by type. `charge.refunded` is left out, because its amounts are sums.
@@ -86,8 +78,8 @@ const READERS: ReadonlyMap<string, ObjectReader> = new Map([
   ["setup_intent.setup_failed", setup],
   ["setup_intent.requires_action", setup],
   ["setup_intent.canceled", setup],
-  ["payment_method.automatically_updated", card(renewalEvents)],
-  ["payment_method.detached", card(detachEvents)],
+  ["payment_method.automatically_updated", cardReaderOf(renewalEvents)],
+  ["payment_method.detached", cardReaderOf(detachEvents)],
 ]);
 
 /**
@@ -126,7 +118,7 @@ export function readNotification(
 ): ProviderEvent[] | null {
   requireSignature(raw, headers.get("stripe-signature"), notification_secrets, at_ms);
   const { connected_account } = readStripeSettings(settings);
-  const read = StripeEvent.safeParse(parseJson(raw));
+  const read = StripeEvent.safeParse(jsonIn(raw));
   if (!read.success) throw invalidParameter("body", "must be an event of Stripe as JSON");
   const event = read.data;
   if ((event.account ?? null) !== connected_account) return null;
@@ -135,12 +127,4 @@ export function readNotification(
     throw invalidParameter("data.object", "does not fit the type of the event");
   }
   return provider_events;
-}
-
-function parseJson(raw: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(raw));
-  } catch {
-    return null;
-  }
 }

@@ -1,10 +1,16 @@
 /**
- * Lists of Stripe: a page, all pages, and the first match. Lists are newest first. Unlike Stripe's
+ * Lists of Stripe: a page, and the first match. Lists are newest first. Unlike Stripe's
  * search, they show an object as soon as it exists.
  */
 
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
-import { callStripe, isUnknown, type StripeFields, type StripeUnknown } from "./stripe_call.ts";
+import {
+  callStripe,
+  GARBAGE,
+  isUnknown,
+  type StripeFields,
+  type StripeUnknown,
+} from "./stripe_call.ts";
 import { StripePage } from "./stripe_objects.ts";
 
 /** Most objects of a page: the most that Stripe gives. */
@@ -52,22 +58,23 @@ export async function readPage(
   }
   if (isUnknown(response)) return response;
   const page = StripePage.safeParse(response.body);
-  if (response.status !== 200 || !page.success) return { unknown: "garbage", may_repeat: true };
+  if (response.status !== 200 || !page.success) return GARBAGE;
   const { data, has_more } = page.data;
   const last = data.at(-1)?.id;
   if (!has_more) return { objects: data, after: null, length };
   // A page that cannot be continued, or that repeats itself, would hide the rest.
-  if (typeof last !== "string" || last === after) return { unknown: "garbage", may_repeat: true };
+  if (typeof last !== "string" || last === after) return GARBAGE;
   return { objects: data, after: last, length };
 }
 
-/** Yields the pages of a list. Ends with the reason if a page cannot be read. */
-async function* readPages(
+/** Returns the first object of a list that matches; null if none does. Never throws. */
+export async function findListed(
   account: ProviderAccount,
   path: string,
   fields: StripeFields,
+  matches: (object: Listed) => boolean,
   signal: AbortSignal,
-): AsyncGenerator<Listed[], StripeUnknown | null> {
+): Promise<Listed | null | StripeUnknown> {
   let after: string | null = null;
   let length: number | undefined;
   do {
@@ -80,25 +87,9 @@ async function* readPages(
       length,
     );
     if (isUnknown(page)) return page;
-    yield page.objects;
+    const found = page.objects.find(matches);
+    if (found !== undefined) return found;
     ({ after, length } = page);
   } while (after !== null);
   return null;
-}
-
-/** Returns the first object of a list that matches; null if none does. Never throws. */
-export async function findListed(
-  account: ProviderAccount,
-  path: string,
-  fields: StripeFields,
-  matches: (object: Listed) => boolean,
-  signal: AbortSignal,
-): Promise<Listed | null | StripeUnknown> {
-  const pages = readPages(account, path, fields, signal);
-  let page = await pages.next();
-  for (; !page.done; page = await pages.next()) {
-    const found = page.value.find(matches);
-    if (found !== undefined) return found;
-  }
-  return page.value;
 }

@@ -11,7 +11,7 @@ import type {
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
-import { callStripe, isUnknown, type StripeResponse } from "./stripe_call.ts";
+import { callStripe, GARBAGE, isUnknown, type StripeResponse } from "./stripe_call.ts";
 import { readErrorResponse } from "./stripe_errors.ts";
 import { disputeReply, syncDispute } from "./stripe_disputes.ts";
 import {
@@ -20,7 +20,7 @@ import {
   intentEvents,
   refundEvents,
 } from "./stripe_provider_events.ts";
-import { findListed } from "./stripe_lists.ts";
+import { createdBetween, findListed } from "./stripe_lists.ts";
 import {
   Customer,
   expandedOf,
@@ -60,7 +60,6 @@ const CUSTOMER_PAUSES_MS = [100, 300, 1_000];
 /** The time for which Stripe keeps an idempotency key, and an hour more. */
 const KEY_LIFE_S = 25 * 3600;
 
-const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
 
 /** Sends an operation with its id as the idempotency key. */
@@ -175,8 +174,7 @@ async function searchIntent(
   const [path, expand] = listFor(operation.amount_minor);
   for (const [from, to] of SYNC_WINDOWS) {
     const fields = [
-      ["created[gte]", String(reserved_at + from)],
-      ["created[lt]", String(reserved_at + to)],
+      ...createdBetween(reserved_at + from, reserved_at + to),
       ["expand[]", `data.${expand[1]}`],
     ] as const;
     const found = await findListed(account, path, fields, namesOperation(operation), signal);

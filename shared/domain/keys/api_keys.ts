@@ -11,19 +11,10 @@ import { deriveKey, withKey } from "./derived_key.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
-/** The operations on API keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
-export interface ApiKeys {
-  create(request: ServiceRequest, caller: string, body: CreateApiKeyBody): Promise<Reply>;
-  rotate(
-    request: ServiceRequest,
-    caller: string,
-    id: string,
-    expires_in_s: number,
-  ): Promise<Reply>;
-  revoke(request: ServiceRequest, id: string): Promise<Reply>;
-}
+export type ApiKeys = ReturnType<typeof createApiKeys>;
 
-export function createApiKeys(store: ApiKeyStore): ApiKeys {
+/** Creates the operations. Each throws `ApiError`. `caller` is the text of the caller's key. */
+export function createApiKeys(store: ApiKeyStore) {
   async function withSecret(
     request: ServiceRequest,
     caller: string,
@@ -36,7 +27,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
   }
 
   return {
-    create(request, caller, body) {
+    create(request: ServiceRequest, caller: string, body: CreateApiKeyBody) {
       const expires_at_ms = body.expires_at;
       if (expires_at_ms !== undefined && expires_at_ms <= request.context.at_ms) {
         throw invalidParameter(
@@ -54,7 +45,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       });
     },
 
-    rotate(request, caller, id, expires_in_s) {
+    rotate(request: ServiceRequest, caller: string, id: string, expires_in_s: number) {
       const { at_ms } = request.context;
       const ended = new ApiError(
         "invalid_state",
@@ -70,7 +61,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       });
     },
 
-    async revoke(request, id) {
+    async revoke(request: ServiceRequest, id: string): Promise<Reply> {
       refuseLive(request);
       const change = { action: "revoke", id, status: 200 } as const;
       return await store.change(request.access, change, request.idempotency);

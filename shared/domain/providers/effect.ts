@@ -6,9 +6,10 @@
 import { formatAmount } from "../../core/currency.ts";
 import { FINAL_PAYMENT_STATUSES } from "../../core/vocabulary.ts";
 import type { Dispute } from "../../schema/dispute.ts";
+import type { LedgerAccount } from "../../schema/list.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
-import type { MovementKind, MovementRow } from "../../store/commit_rows.ts";
+import type { MovementRow } from "../../store/commit_rows.ts";
 import type { DepositState, ProviderRecord } from "../../store/provider_rows.ts";
 import type { PaymentChange, ResourceChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "./connector.ts";
@@ -40,26 +41,8 @@ export interface Parts {
 /** The state on which a record depends, besides the sequence of its subject. */
 export type Expected = Partial<NonNullable<NonNullable<ProviderRecord["change"]>["expects"]>>;
 
-const AT_PROVIDER: Record<MovementKind, -1 | 0 | 1> = {
-  capture: 1,
-  capture_reversal: -1,
-  refund: -1,
-  refund_reversal: 1,
-  chargeback: -1,
-  chargeback_reversal: 1,
-  fee: -1,
-  fee_reversal: 1,
-  settlement: -1,
-  settlement_reversal: 1,
-  unmatched: 1,
-  unmatched_reversal: -1,
-  reserve: -1,
-  reserve_reversal: 1,
-  transfer: 0,
-  transfer_completed: -1,
-  transfer_reversed: 0,
-  transfer_returned: 1,
-};
+/** The accounts that are the balance at the provider: what is there, and what has left it. */
+const AT_PROVIDER: ReadonlySet<LedgerAccount> = new Set(["processor", "chargebacks", "external"]);
 
 export const IGNORED = { outcome: "ignored" } as const;
 export const WAIT = { outcome: "wait" } as const;
@@ -145,8 +128,8 @@ export function movementsOf(effect: Effect): MovementRow[] {
 
 /** Returns the signed change of the balance at the provider that movements book. */
 export function bookedAtProvider(movements: readonly MovementRow[]): number {
-  return movements.reduce(
-    (sum, { kind, amount_minor }) => sum + AT_PROVIDER[kind] * amount_minor,
-    0,
-  );
+  return movements.reduce((sum, { debit_account, credit_account, amount_minor }) => {
+    const change = Number(AT_PROVIDER.has(debit_account)) - Number(AT_PROVIDER.has(credit_account));
+    return sum + change * amount_minor;
+  }, 0);
 }
