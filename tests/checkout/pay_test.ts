@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
+import { LANGUAGES, wordsFor } from "../../apps/checkout/data/words.ts";
 import type { Checkout, Payment } from "../../packages/client/mod.ts";
 import {
   browserCase,
@@ -22,21 +23,13 @@ const [VISA, DECLINED, SECURE] = ["4242424242424242", "4000000000000002", "40000
 /** A number with valid check digits that is no published test number. */
 const REAL = "4111 1111 1111 1111";
 
-/** Texts of the page, by language. */
-const TEXTS = {
-  en: {
-    ...{ pay: "Pay €19.99", declined: "Your payment was declined", another: "Pay another way" },
-    ...{ approve: "Yes, approve", decline: "No, decline", sepa: "Bank transfer", next: "Continue" },
-    ...{ debit: "Direct debit", mandate: "I agree to this mandate.", coins: "Stablecoin" },
-    save: "Save",
-  },
-  de: {
-    ...{ pay: "19,99 € bezahlen", declined: "Ihre Zahlung wurde abgelehnt" },
-    ...{ another: "Anders bezahlen", approve: "Ja, freigeben", decline: "Nein, ablehnen" },
-    ...{ sepa: "Überweisung", next: "Weiter", debit: "Lastschrift", coins: "Stablecoin" },
-    ...{ mandate: "Ich stimme diesem Mandat zu.", save: "Speichern" },
-  },
-};
+/** Returns the texts of the page in a language. */
+function textsOf(locale: string) {
+  const { say, money } = wordsFor(locale, [locale]);
+  const pay = say("pay_amount", { amount: money(1999, "EUR") }).replace(/\s/g, " ");
+  return { ...LANGUAGES[locale]!, pay };
+}
+const EN = textsOf("en");
 
 /** The operations of a merchant and of a payer. */
 function actorsOf({ send, open, origin }: ConsoleCase) {
@@ -85,7 +78,8 @@ async function typeCard(page: Page, number: string): Promise<void> {
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 
-for (const [locale, text] of Object.entries(TEXTS)) {
+for (const locale of ["en", "de"]) {
+  const text = textsOf(locale);
   browserCase({ name: `page for payers: by hand, ${locale}` }, async (step, place) => {
     const { make, visit, read, advance, isBack } = actorsOf(place);
     const { send } = place;
@@ -95,7 +89,7 @@ for (const [locale, text] of Object.entries(TEXTS)) {
       const { page } = await visit(checkout, options);
       await typeCard(page, DECLINED!);
       await press(page, text.pay);
-      await page.getByRole("alert").getByText(text.declined).waitFor();
+      await page.getByRole("alert").getByText(text.declined_title).waitFor();
       assert.doesNotMatch(
         await page.getByRole("main").innerText(),
         /funds|fraud|payment_declined/i,
@@ -115,7 +109,7 @@ for (const [locale, text] of Object.entries(TEXTS)) {
       await press(page, text.pay);
       await page.getByText("3155").waitFor();
       await press(page, text.decline);
-      await page.getByRole("alert").getByText(text.declined).waitFor();
+      await page.getByRole("alert").getByText(text.declined_title).waitFor();
       await typeCard(page, SECURE!);
       await press(page, text.pay);
       await press(page, text.approve);
@@ -125,9 +119,9 @@ for (const [locale, text] of Object.entries(TEXTS)) {
     await step("a transfer and a wallet by their QR codes, and another way between", async () => {
       const checkout = await make(USDC);
       const { page } = await visit(checkout, options);
-      for (const method of [text.sepa, text.coins]) {
+      for (const method of [text.sepa, text.stablecoin]) {
         await page.getByRole("radio", { name: method, exact: method === text.sepa }).check();
-        await press(page, text.next);
+        await press(page, text.continue);
         await page.getByRole("img").waitFor();
         const [payment] = (await read(checkout)).payments as [Payment];
         const action = payment.next_action as Record<string, string>;
@@ -135,7 +129,7 @@ for (const [locale, text] of Object.entries(TEXTS)) {
         assert.equal(code, action["epc_qr"] ?? action["uri"]);
         if (method === text.sepa) {
           assert.match(code, /^BCD\n002\n1\nSCT\nPAYSDEF0\n.+\nDE\d{20}\nEUR19\.99\n\nRF/);
-          await press(page, text.another);
+          await press(page, text.pay_otherwise);
         } else {
           await advance(payment);
           await isBack(page, checkout);
@@ -151,9 +145,9 @@ for (const [locale, text] of Object.entries(TEXTS)) {
       const checkout = await make({ amount: 0, save: "off_session", customer });
       const { page } = await visit(checkout, options);
       await typeCard(page, VISA!);
-      await press(page, text.save);
+      await press(page, text.pay_amount_save);
       await page.getByRole("checkbox").and(page.locator("[aria-invalid=true]")).check();
-      await press(page, text.save);
+      await press(page, text.pay_amount_save);
       await isBack(page, checkout);
       const { data } = await send("GET", `instruments?customer_id=${customer.id}&status=active`);
       assert.deepEqual([data.length, data[0].method.card.last4], [1, "4242"]);
@@ -161,12 +155,12 @@ for (const [locale, text] of Object.entries(TEXTS)) {
     await step("a direct debit under a mandate", async () => {
       const checkout = await make();
       const { page } = await visit(checkout, options);
-      await page.getByRole("radio", { name: text.debit }).check();
+      await page.getByRole("radio", { name: text.sepa_debit }).check();
       await page.locator("#iban").pressSequentially("de89370400440532013000");
       await page.locator("#holder").fill("Ada Lovelace");
       await press(page, text.pay);
       await page.getByRole("link").and(page.locator(".notice a")).click();
-      await page.getByLabel(text.mandate).and(page.locator(":focus")).check();
+      await page.getByLabel(text.mandate_box).and(page.locator(":focus")).check();
       await press(page, text.pay);
       await isBack(page, checkout);
       const [{ status, method }] = (await read(checkout)).payments as [Payment];
@@ -182,18 +176,18 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
     const { page, requests } = await visit(await make());
     const before = requests.length;
     await typeCard(page, REAL);
-    await press(page, TEXTS.en.pay);
+    await press(page, EN.pay);
     const alert = page.getByRole("alert").and(page.locator(":focus"));
     await alert.getByText("Your number has not left this page.").waitFor();
     assert.equal(await page.locator("#card_number").inputValue(), REAL);
     await page.getByRole("radio", { name: "Direct debit" }).check();
     await page.locator("#iban").fill("GB82 WEST 1234 5698 7654 32");
-    await page.getByLabel(TEXTS.en.mandate).check();
+    await page.getByLabel(EN.mandate_box).check();
     const texts = ["#holder", "#street", "#postal_code", "#city"];
     const digits = REAL.replaceAll(" ", "");
     for (const wrong of texts) {
       for (const name of texts) await page.locator(name).fill(name === wrong ? digits : "London");
-      await press(page, TEXTS.en.pay);
+      await press(page, EN.pay);
       await alert.getByText("This looks like a card number.").waitFor();
       assert.ok(await page.locator(wrong).and(page.locator("[aria-invalid=true]")).isVisible());
     }
@@ -228,7 +222,7 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
     const checkout = await make({ return_url: undefined });
     const tabs = [await visit(checkout), await visit(checkout)];
     for (const { page } of tabs) await typeCard(page, VISA!);
-    await Promise.all(tabs.map(({ page }) => press(page, TEXTS.en.pay)));
+    await Promise.all(tabs.map(({ page }) => press(page, EN.pay)));
     const titles = tabs.map(async ({ page }) => {
       await page.locator(".tick").waitFor();
       return await page.getByRole("heading", { level: 1 }).innerText();
@@ -246,11 +240,11 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
       await route.abort();
     }, { times: 1 });
     await typeCard(page, VISA!);
-    await press(page, TEXTS.en.pay);
+    await press(page, EN.pay);
     await page.getByText("Please do not pay again.").waitFor();
     await page.getByRole("heading", { name: "Thank you, your payment has arrived" }).waitFor();
     const second = await visit(checkout);
-    await second.page.getByRole("button", { name: TEXTS.en.pay }).waitFor();
+    await second.page.getByRole("button", { name: EN.pay }).waitFor();
     const { status, payments } = await read(checkout);
     assert.deepEqual([status, payments.length], ["open", 1]);
   });
@@ -263,7 +257,7 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
       await route.fulfill({ status: 503, json: { error: { code: "service_unavailable" } } });
     });
     await typeCard(page, VISA!);
-    await press(page, TEXTS.en.pay);
+    await press(page, EN.pay);
     await page.getByText("Please do not pay again.").waitFor();
     const again = page.getByRole("button", { name: "Try again" });
     while (await again.count() === 0) await moveClock(page, 30_000);

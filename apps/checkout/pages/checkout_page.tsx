@@ -225,7 +225,7 @@ function PaidView({ page, attempt }: { page: Page; attempt: Attempt | null }) {
   const date = result_on ? day(result_on) : "";
   return (
     <>
-      <span class="tick" aria-hidden="true" />
+      <span class="tick" aria-hidden="true">✓</span>
       <Title text={say(`${kind}_title`)} />
       <p>{say(result_on ? "collecting_on" : `${kind}_text`, { merchant, amount, date })}</p>
       {attempt?.mandate_id && <p class="hint">{say("mandate_title")}: {attempt.mandate_id}</p>}

@@ -65,10 +65,10 @@ function Copy({ name, text }: { name: string; text: string }) {
     setCopied(true);
     setTimeout(() => setCopied(false), 2_000);
   };
+  const act = say(is_copied ? "copied" : "copy");
   return (
-    <button type="button" class="plain" onClick={copy}>
-      <span aria-live="polite">{say(is_copied ? "copied" : "copy")}</span>
-      <span class="unseen">{name}</span>
+    <button type="button" class="plain" aria-label={`${act}: ${name}`} onClick={copy}>
+      <span aria-live="polite">{act}</span>
     </button>
   );
 }
