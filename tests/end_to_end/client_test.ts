@@ -67,16 +67,6 @@ Deno.test("the client as a program uses it", (t) =>
       assert.equal(await reads().catch((reason) => reason), "enough");
       assert.deepEqual(left, []);
     });
-
-    await t.step("a seeded sandbox has a transcript", async () => {
-      const made = await client.sandboxes.create({ seed: "a run", expires_in: 600 });
-      const inside = clientWith({ apiKey: made.test_key });
-      const { id } = await inside.payments.create({ amount: 1, ...EUR });
-      const lines = (await inside.sandbox.transcript()).trimEnd().split("\n");
-      assert.deepEqual(lines.map((line) => JSON.parse(line).answer.body.id), [id]);
-      await client.sandboxes.delete(made.id);
-      assert.ok((await errorOf(inside.payments.list())).is("unauthorized"));
-    });
   }));
 
 Deno.test("the client waits at a rate limit as told, and succeeds", () =>

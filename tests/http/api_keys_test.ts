@@ -126,6 +126,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t
     });
     const key: string = body.test_key;
     const made = await make(service, {}, key);
+    assert.match(made.secret, /^skseeded_test_/);
     const texts = [made.secret];
     for (let i = 0; i < 7; i++) {
       const { body } = await rotate(service, made.id, 3_600, { key });

@@ -170,25 +170,22 @@ serviceCase("a query of a list", async (t, service) => {
   }
 });
 
-/** Idempotency keys, and whether each is valid. */
-const KEYS: [name: string, key: string, taken: boolean][] = [
-  ["one character", "a", true],
-  ["255 characters", "a".repeat(255), true],
-  ["every visible character", visibleCharacters(), true],
-  ["no character", "", false],
-  ["256 characters", "a".repeat(256), false],
-  ["60 000 characters", LONG, false],
-  ["a space", " ", false],
-  ["a space within", "a b", false],
-  ["a tab within", "a\tb", false],
-  ["a letter outside of ASCII", "é", false],
-  ["U+007F", "\x7f", false],
-  ["two headers' worth", "a, b", false],
+/** Refused idempotency keys. idempotency_test.ts has those that are taken. */
+const KEYS: [name: string, key: string][] = [
+  ["no character", ""],
+  ["256 characters", "a".repeat(256)],
+  ["60 000 characters", LONG],
+  ["a space", " "],
+  ["a space within", "a b"],
+  ["a tab within", "a\tb"],
+  ["a letter outside of ASCII", "é"],
+  ["U+007F", "\x7f"],
+  ["two headers' worth", "a, b"],
 ];
 
 serviceCase("an Idempotency-Key", async (t, service) => {
-  for (const [name, idempotency_key, taken] of KEYS) {
-    await t.step(`of ${name} is ${taken ? "accepted" : "400"}`, async () => {
+  for (const [name, idempotency_key] of KEYS) {
+    await t.step(`of ${name} is 400`, async () => {
       for (
         const [method, path, body] of [
           ["POST", PAYMENTS, { amount: 1, currency: "EUR" }],
@@ -196,14 +193,10 @@ serviceCase("an Idempotency-Key", async (t, service) => {
           ["DELETE", `/api-v1-payments/v1/webhook_endpoints/whe_${ID}`, {}],
         ] as const
       ) {
-        const { text: key } = await service.issueKey(service.key.environment_id);
         const before = await rowCounts(service);
-        const response = await service.call(method, path, { key, body, idempotency_key });
-        if (taken) assert.ok([201, 404].includes(response.status), response.text);
-        else {
-          assertError(response, "invalid_parameter", "Idempotency-Key");
-          assert.deepEqual(await rowCounts(service), before);
-        }
+        const response = await service.call(method, path, { body, idempotency_key });
+        assertError(response, "invalid_parameter", "Idempotency-Key");
+        assert.deepEqual(await rowCounts(service), before);
       }
     });
   }
@@ -212,7 +205,3 @@ serviceCase("an Idempotency-Key", async (t, service) => {
     assert.equal(response.status, 200);
   });
 });
-
-function visibleCharacters(): string {
-  return Array.from({ length: 0x7f - 0x21 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
-}

@@ -225,25 +225,12 @@ serviceCase("GET /requests/{id} shows the bodies without secrets", async (t, ser
       where environment_id = ${service.key.environment_id} order by id desc limit 22`;
     assert.equal(rows.filter(({ has_body }) => has_body).length, 20);
   });
-  await t.step("an unknown request, and one of another sandbox, are 404", async () => {
-    const theirs = await service.pay(CREATE, { key: service.other.text });
-    const id = theirs.headers.get("Request-Id");
-    for (const path of [`${LOG}/${id}`, `${LOG}/req_${"0".repeat(26)}`, `${LOG}/pay_1`]) {
-      assertRefused(await service.call("GET", path), 404, "not_found");
-    }
-  });
 }, LOGGED);
 
 serviceCase("GET /requests shows one sandbox, and no live one", async (t, service) => {
   await service.pay(CREATE, { idempotency_key: "mine" });
   await service.pay(CREATE, { key: service.other.text, idempotency_key: "theirs" });
   await service.call("GET", PAYMENTS, { key: service.live.text });
-  await t.step("each sees its own", async () => {
-    const keys = async (key: string) =>
-      (await read(service, "", key)).map(({ idempotency_key }) => idempotency_key);
-    assert.deepEqual(await keys(service.key.text), ["mine"]);
-    assert.deepEqual(await keys(service.other.text), ["theirs"]);
-  });
   await t.step("a live key is refused, and nothing of it is logged", async () => {
     const response = await service.call("GET", LOG, { key: service.live.text });
     assertRefused(response, 403, "test_key_required");

@@ -265,18 +265,6 @@ serviceCase("a seeded sandbox", async (t, service) => {
     assert.equal(transcripts[0]!.match(/\n/g)!.length, 2);
     assert.deepEqual(new Set(transcripts).size, 1);
   });
-  await t.step("its keys work like others, with random texts", async () => {
-    const key = await makeSeeded(service, "keys");
-    const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
-      key,
-      body: { name: "second" },
-    });
-    assert.equal(made.status, 201, made.text);
-    assert.match(made.body.secret, /^skseeded_test_/);
-    const paid = await service.pay({}, { key: made.body.secret });
-    assert.equal(paid.status, 201);
-    assert.deepEqual(await numbersOf(service, key), [1, 2]);
-  });
   await t.step("requests at the same time get numbers and lines of their own", async () => {
     const key = await makeSeeded(service, "parallel");
     const responses = await Promise.all(Array.from({ length: 40 }, () => service.pay({}, { key })));

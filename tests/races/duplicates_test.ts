@@ -67,16 +67,6 @@ raceCase(`${DUPLICATES} duplicates on two instances`, async (t, two) => {
     }
     await assertSilent(two.service.sql);
   });
-  await t.step("one idempotency key of two API keys: two effects", async () => {
-    const idempotency_key = crypto.randomUUID();
-    const key = two.service.other.text;
-    const told = await two.race(Array.from({ length: DUPLICATES }, (_, i) => ({
-      ...ASKS.create(),
-      idempotency_key,
-      ...((i >> 1) % 2 === 1 && { key }),
-    })));
-    assert.equal(new Set(told.map(({ body }) => body.id)).size, 2);
-  });
 });
 
 async function payment({ service }: TwoInstances, outcome: string): Promise<string> {

@@ -71,16 +71,6 @@ export async function recordOf({ sql }: Database, id: string): Promise<PaymentRe
   };
 }
 
-/** The events and ledger transactions that the second record has and the first lacks, in order. */
-export function changesBetween(before: PaymentRecord, after: PaymentRecord) {
-  const known = before.events.length;
-  return {
-    events: after.events.slice(known).map(({ type }) => type),
-    sequences: after.events.map(({ sequence }) => sequence),
-    ledger: [...after.ledger].filter(([id]) => !before.ledger.has(id)).map(([, line]) => line),
-  };
-}
-
 /** The tables that requests of tenants write. */
 const COUNTED = [
   "payments",
