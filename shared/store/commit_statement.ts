@@ -2,8 +2,14 @@
 
 import { Buffer } from "node:buffer";
 import type { Change, ChangedRows, StoredResponse } from "./commit_rows.ts";
-import { DocumentLines } from "./document_lines.ts";
-import { type Access, type Idempotency, keyedRequest, type StoredBytes } from "./outcome.ts";
+import {
+  type Access,
+  type Idempotency,
+  keyedRequest,
+  requestsText,
+  type StoredBytes,
+} from "./outcome.ts";
+import { rowText } from "./row_text.ts";
 
 export interface RequestedChange {
   access: Access;
@@ -13,8 +19,48 @@ export interface RequestedChange {
   has_quota: boolean;
 }
 
+/** The rows of a change, and the columns of their types `pay_internal.payment_row` and so on. */
+const ROWS: Record<string, [rows: (change: ChangedRows) => readonly unknown[], columns: string]> = {
+  payments: [
+    ({ payment }) => [payment],
+    `id status amount_minor amount_refunded amount_refunding amount_released amount_disputed currency
+     method_kind reference customer_id instrument_id checkout_id sequence created_at updated_at body`,
+  ],
+  transfers: [
+    ({ transfer }) => [transfer],
+    "id status amount_minor currency sequence created_at updated_at body",
+  ],
+  refunds: [
+    ({ refunds }) => refunds,
+    "id payment_id status amount_minor currency created_at is_to_payer body",
+  ],
+  disputes: [
+    ({ disputes }) => disputes,
+    "id payment_id status amount_minor currency provider_reference created_at body",
+  ],
+  ledger: [
+    ({ ledger }) => ledger,
+    `transaction_id leg kind subject_id refund_id debit_account credit_account amount_minor currency
+     created_at`,
+  ],
+  events: [
+    ({ events }) => events,
+    `id type subject_id sequence created_at delivery_id request_id idempotency_key traceparent object
+     before`,
+  ],
+};
+const KINDS = Object.entries(ROWS).map(([kind, [rowsOf, columns]]) => ({
+  ...{ kind, rowsOf, columns: columns.split(/\s+/) },
+}));
+
+/** Returns the arguments of a statement that are rows of changes, from a place on. */
+export function rowArguments(place: number): string {
+  return KINDS.map(({ kind }, i) => `p_${kind} => $${place + i}::text`).join(", ");
+}
+
 /** The statement. The benchmark runs the same text with pgbench. */
-export const COMMIT = `select * from pay.commit(p_document => $1::text, p_patience_ms => $2::int)`;
+export const COMMIT = `select * from pay.commit(p_document => $1::text, p_patience_ms => $2::int,
+  p_requests => $3::text, ${rowArguments(4)})`;
 
 /**
  * Returns the parameters of `COMMIT`.
@@ -25,20 +71,16 @@ export function commitParameters(
   patience_ms: number | null,
 ): (string | number | null)[] {
   const changes = list.map(({ change }) => change);
-  const lines = new DocumentLines();
-  return [
-    lines.write({
-      requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
-        ...keyedRequest(access, idempotency, responseOf(change), i, () => storedBy(change)),
-        ...(idempotency && subjectOf(change)),
-        ...(has_quota && { has_quota }),
-      })),
-      expects: numberedRows(changes, ({ expects }) => [expects]),
-      faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),
-      ...changedRows(changes, lines),
-    }),
-    patience_ms,
-  ];
+  const requests = requestsText(list.map(({ access, change, idempotency, has_quota }, i) => ({
+    ...keyedRequest(access, idempotency, responseOf(change), i, () => storedBy(change)),
+    ...(idempotency && subjectOf(change)),
+    ...(has_quota && { has_quota }),
+  })));
+  const [document, ...rows] = changedRows(changes, {
+    expects: numberedRows(changes, ({ expects }) => [expects]),
+    faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),
+  });
+  return [document!, patience_ms, requests, ...rows];
 }
 
 /** The bytes of a row beside its text: ids, amounts, times, and its entries in indexes. */
@@ -76,39 +118,30 @@ function subjectOf({ response, payment, transfer, expects }: Change) {
   return { subject_id, ...(response.body === row?.body && { sequence: row.sequence }) };
 }
 
-/** The columns of the types `pay_internal.payment_row` to `pay_internal.event_row`, without n. */
-const COLUMNS = {
-  payments: `id status amount_minor amount_refunded amount_refunding amount_released amount_disputed
-    currency method_kind reference customer_id instrument_id checkout_id sequence created_at
-    updated_at body`,
-  transfers: "id status amount_minor currency sequence created_at updated_at body",
-  refunds: "id payment_id status amount_minor currency created_at is_to_payer body",
-  disputes: "id payment_id status amount_minor currency provider_reference created_at body",
-  ledger: `transaction_id leg kind subject_id refund_id debit_account credit_account amount_minor
-    currency created_at`,
-  events: `id type subject_id sequence created_at delivery_id request_id idempotency_key traceparent
-    object before`,
-};
-
 /**
- * Returns the rows of changes in the document, whose members `pay.commit` and `pay.record` share.
+ * Returns the document of changes, and the arguments that are rows of them. The first line of the
+ * document is JSON. Rows name their texts by the numbers of further lines: a JSON text has no line
+ * break and no tab outside of its escapes.
+ * @param members of the document, beside those of a change
  */
-export function changedRows(list: readonly ChangedRows[], lines: DocumentLines) {
-  const rows = (
-    name: keyof typeof COLUMNS,
-    rowsOf: (change: ChangedRows) => readonly (object | null)[],
-  ) => lines.rows(COLUMNS[name].split(/\s+/), numberedRows(list, rowsOf));
-  return {
-    payments: rows("payments", ({ payment }) => [payment]),
-    transfers: rows("transfers", ({ transfer }) => [transfer]),
-    refunds: rows("refunds", ({ refunds }) => refunds),
-    disputes: rows("disputes", ({ disputes }) => disputes),
-    ledger: rows("ledger", ({ ledger }) => ledger),
-    events: rows("events", ({ events }) => events),
+export function changedRows(list: readonly ChangedRows[], members: object): (string | null)[] {
+  const lines = [JSON.stringify({
     instruments: numberedRows(list, ({ instruments }) => instruments ?? []),
     checkouts: numberedRows(list, ({ checkouts }) => checkouts ?? []),
     operations: numberedRows(list, ({ operations }) => operations),
+    ...members,
+  })];
+  const addLine = (text: string) => {
+    if (text.includes("\n")) throw new Error("A text of a change has a line break");
+    return lines.push(text);
   };
+  const texts = KINDS.map(({ rowsOf, columns }) => {
+    const rows = list.flatMap((change, i) =>
+      rowsOf(change).map((row) => row ? rowText(columns, row, i + 1, addLine) : [])
+    ).flat();
+    return rows.length === 0 ? null : `{${rows.join()}}`;
+  });
+  return [lines.join("\n"), ...texts];
 }
 
 /**

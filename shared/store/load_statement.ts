@@ -1,6 +1,6 @@
 /** The statement that loads resources for a list of requests (`pay.load`). */
 
-import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
+import { type Access, type Idempotency, keyedRequest, requestsText } from "./outcome.ts";
 
 export type ResourceKind =
   | "payments"
@@ -39,7 +39,7 @@ export interface RequestedResource {
 
 /** Returns the parameter of `LOAD`. */
 export function loadParameter(list: readonly RequestedResource[]): string {
-  return JSON.stringify(list.map(({ access, kind, id, idempotency }, i) => ({
+  return requestsText(list.map(({ access, kind, id, idempotency }, i) => ({
     ...keyedRequest(access, idempotency, null, i),
     kind,
     id,

@@ -10,6 +10,7 @@ import type { Scope } from "../schema/api_key.ts";
 import type { StoredResponse } from "./commit_rows.ts";
 import { Retries } from "../jobs/retries.ts";
 import { requestInProgress } from "./database.ts";
+import { rowText } from "./row_text.ts";
 import { parseSettings, type SandboxSettings } from "./sandbox_settings.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
@@ -144,6 +145,15 @@ function storageOf({ gb, adds }: { gb: number; adds: boolean }, stored: () => St
   if (!adds) return [gb];
   const { bytes, events } = stored();
   return [gb, bytes, events];
+}
+
+/** The columns of the type `pay_internal.request`. */
+const REQUEST = `key_hash is_payer scope version at rate storage request_id idempotency_key
+  fingerprint request_line status body subject_id sequence has_quota kind id`.split(/\s+/);
+
+/** Makes the list of the requests of many callers. */
+export function requestsText(list: readonly { n: number }[]): string {
+  return `{${list.map((request) => rowText(REQUEST, request, request.n)).join()}}`;
 }
 
 /** Makes the parameter of an entry function for one request: a list with one entry. */

@@ -7,8 +7,7 @@
 import { formatTime } from "../core/clock.ts";
 import { databaseSpan } from "../core/tracing.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
-import { changedRows, numberedRows } from "./commit_statement.ts";
-import { DocumentLines } from "./document_lines.ts";
+import { changedRows, numberedRows, rowArguments } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
 import type { OperationRow } from "./operation_row.ts";
 import { rowsOf, sql } from "./statement.ts";
@@ -46,7 +45,7 @@ interface PresentSubject {
   deposit: DepositState | null;
 }
 
-const RECORD = `select * from pay.record(p_document => $1::text)`;
+const RECORD = `select * from pay.record(p_document => $1::text, ${rowArguments(2)})`;
 /** The columns of a piece of work, with JSON as text. */
 export const WORK_COLUMNS =
   `w.kind, w.environment_id, w.livemode, w.account::text, w.operation::text,
@@ -224,7 +223,7 @@ export class ProviderStore {
 
   async #send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
     type Row = RecordOutcome & { n: number; deliveries: string };
-    const rows = await this.#database.attempt<Row>(RECORD, [recordDocument(records)]);
+    const rows = await this.#database.attempt<Row>(RECORD, recordParameters(records));
     if (rows.some(({ deliveries }) => Number(deliveries) > 0)) this.#on_due();
     const outcomes: RecordOutcome[] = [];
     for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
@@ -270,10 +269,9 @@ function parsePiece<T extends object>(
   return { piece: piece as unknown as T, dispute_body, deposit };
 }
 
-/** Makes the parameter of `RECORD`. */
-function recordDocument(records: readonly ProviderRecord[]): string {
-  const lines = new DocumentLines();
-  return lines.write({
+/** Makes the parameters of `RECORD`. */
+function recordParameters(records: readonly ProviderRecord[]): (string | null)[] {
+  return changedRows(records.map(({ change }) => change ?? NO_ROWS), {
     records: records.map((
       { environment_id, operation_id, operation, provider_events, response },
       i,
@@ -301,7 +299,6 @@ function recordDocument(records: readonly ProviderRecord[]): string {
       records,
       ({ counted_as }) => [counted_as === undefined ? null : { counted_as }],
     ),
-    ...changedRows(records.map(({ change }) => change ?? NO_ROWS), lines),
   });
 }
 

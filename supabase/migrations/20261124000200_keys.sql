@@ -180,6 +180,15 @@ comment on index pay.api_key_secrets_environment is
 comment on constraint api_key_secrets_environment_fkey on pay.api_key_secrets is
   'No index of its own: api_key_secrets_environment has the environment, which has one mode.';
 
+create type pay_internal.request as (
+  n integer, key_hash text, is_payer boolean, scope text, version bigint, at timestamptz,
+  rate integer[], storage integer[], request_id text, idempotency_key text, fingerprint text,
+  request_line text, status smallint, body text, subject_id text, sequence integer,
+  has_quota boolean, kind text, id text
+);
+comment on type pay_internal.request is
+  'A request of a list (supabase/schemas/admission.sql), with the fields of pay.commit and pay.load. has_quota: true if the sandbox may have more pending deliveries. kind, id: the resource to load.';
+
 -- One request of a call of an entry function: what admission, locks and the idempotency key have
 -- made of it so far, and at the end its response.
 create type pay.admission as (

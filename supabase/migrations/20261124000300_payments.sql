@@ -608,8 +608,8 @@ comment on column pay.search_cursors.seen is 'The later events that are read, to
 comment on column pay.search_cursors.marked_id is 'The event to which after_id moves next; null: it has reached the newest.';
 comment on column pay.search_cursors.marked_at is 'The time at which that was the newest event.';
 
--- The rows that a change writes, in their text form. n: the place of its change or record in the list.
--- body, object and before are the lines of the document that have the text.
+-- The rows of the parameters of pay.commit and pay.record. n: the place of its change or record in
+-- the list. body, object and before: the lines of the document that have the text.
 create type pay_internal.payment_row as (
   n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
   amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
@@ -648,26 +648,17 @@ comment on type pay_internal.event_row is
   'A row of pay.events in a document. delivery_id: the id of its deliveries without the last character. before: a tab between its splices.';
 
 create type pay_internal.document as (
-  requests jsonb,
   records jsonb,
   expects jsonb,
   faults jsonb,
   reports jsonb,
   counts jsonb,
-  payments text,
-  transfers text,
-  refunds text,
-  disputes text,
   instruments jsonb,
   checkouts jsonb,
-  ledger text,
-  events text,
   operations jsonb
 );
 comment on type pay_internal.document is
-  'The first line of the parameter of pay.commit and pay.record: lists of rows, null without rows. The n of a row is the place of its change or record. Further lines are JSON texts, which rows name by their number.';
-comment on column pay_internal.document.requests is
-  'The requests, as pay_internal.admit takes them. Without a body, the response is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
+  'The first line of the document of pay.commit and pay.record: lists of rows that most changes lack, null without rows. The n of a row is the place of its change or record. Further lines are JSON texts, which rows of other parameters name by their number.';
 comment on column pay_internal.document.records is
   '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, exception, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the response to store under the idempotency key of the operation, or null.';
 comment on column pay_internal.document.expects is
@@ -678,16 +669,10 @@ comment on column pay_internal.document.reports is
   '{n, account_id, reference, count, payment_id, final_minor}: the number of handled provider events about a transfer on a chain. final_minor: the sum of the final transfers of the payment; absent: any.';
 comment on column pay_internal.document.counts is
   '{n, counted_as}: the number in pay.sandbox_settings.counts that counts the record.';
-comment on column pay_internal.document.payments is 'An array of pay_internal.payment_row.';
-comment on column pay_internal.document.transfers is 'An array of pay_internal.transfer_row.';
-comment on column pay_internal.document.refunds is 'An array of pay_internal.refund_row.';
-comment on column pay_internal.document.disputes is 'An array of pay_internal.dispute_row.';
 comment on column pay_internal.document.instruments is
   'What a change does with instruments, by act (shared/store/commit_rows.ts): save, mandate, use, result, renew, end.';
 comment on column pay_internal.document.checkouts is
   '{n, id, at, payment_id, revision, is_attempt, is_paid, is_declined}: what a change of a payment means to its checkout (pay_internal.write_checkouts). revision: that on which a new attempt is based.';
-comment on column pay_internal.document.ledger is 'An array of pay_internal.movement_row.';
-comment on column pay_internal.document.events is 'An array of pay_internal.event_row.';
 comment on column pay_internal.document.operations is
   '{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request, decline_is_error, lease_ms, delay_ms, provider_reference}: calls to providers. With provider_reference the provider has responded already. With delay_ms the worker sends the call after that time. Otherwise the request holds it for lease_ms; the idempotency key of such a change is claimed with the status 102, and pay.record stores the response.';
 

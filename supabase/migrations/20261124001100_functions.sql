@@ -25,7 +25,7 @@ begin
 end $$;
 
 create or replace function pay_internal.judge_ended_keys(
-  p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
+  p_requests pay_internal.request[], p_found pay.admission[], p_hashes bytea[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
@@ -41,7 +41,7 @@ begin
     join pay.api_key_secrets s on s.hash = p_hashes[f.n]
     left join pay.sandbox_settings w on w.environment_id = s.environment_id
     where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode
-      and p_versions[f.n] is distinct from w.version
+      and p_requests[f.n].version is distinct from w.version
   loop
     p_found[v_ended.n].outcome := 'outdated';
     p_found[v_ended.n].detail := v_ended.detail;
@@ -50,30 +50,35 @@ begin
   return p_found;
 end $$;
 
-create or replace function pay_internal.admit(p_requests jsonb, p_hold text, p_is_read boolean)
-returns pay.admission[] language plpgsql volatile as $$
+create or replace function pay_internal.requests_of(p_requests text)
+returns pay_internal.request[] language plpgsql stable as $$
+begin
+  if starts_with(p_requests, '{') then return p_requests; end if;
+  return array(
+    select r from jsonb_populate_recordset(null::pay_internal.request, p_requests::jsonb) r);
+end $$;
+
+create or replace function pay_internal.admit(
+  p_requests pay_internal.request[], p_hold text, p_is_read boolean
+) returns pay.admission[] language plpgsql volatile as $$
 declare
-  v_found pay.admission[]; v_hashes bytea[]; v_ats timestamptz[]; v_versions bigint[];
-  v_key_rates integer[]; v_account_rates integer[]; v_storage jsonb[];
+  v_found pay.admission[]; v_hashes bytea[]; v_key_rates integer[]; v_account_rates integer[];
   v_api_keys text[]; v_environments text[]; v_accounts text[]; v_livemodes boolean[];
-  v_scopes text[]; v_opened text[]; v_set text;
+  v_opened text[]; v_set text;
   v_has_keys boolean; v_is_idle boolean;
 begin
-  select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
-    array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
+  select array_agg(decode(r.key_hash, 'hex') order by r.n),
     bool_or(r.idempotency_key is not null),
-    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n),
-    array_agg(case when not p_is_read then r.storage end order by r.n)
-  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates, v_storage
-  from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
-    version bigint, scope text, idempotency_key text, rate integer[], storage jsonb);
+    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
+  into v_hashes, v_has_keys, v_key_rates, v_account_rates
+  from unnest(p_requests) r;
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(s.account order by a.n), array_agg(s.livemode order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
     bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
   into v_api_keys, v_environments, v_accounts, v_livemodes, v_opened, v_is_idle
-  from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
+  from unnest(p_requests) a
   left join lateral (
     select s.*, s.livemode or case p_hold
         when 'shared' then pg_try_advisory_xact_lock_shared(
@@ -82,7 +87,8 @@ begin
           hashtextextended('environment ' || s.environment_id, 0)) is not null
         else true end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
+    where s.hash = v_hashes[a.n] and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > a.at)
       and (s.ends_at is null or s.ends_at > pay_internal.server_time()) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
@@ -90,29 +96,27 @@ begin
   -- is not open, or which a reset has moved in the meantime.
   v_found := array(
     select row(a.n, case
-        when a.api_key_id is null then 'unauthorized'
+        when v_api_keys[a.n] is null then 'unauthorized'
         when k.id is null then 'resetting'
         when a.version is distinct from k.version then 'outdated'
         when a.scope <> all (k.scopes) then 'forbidden'
-        when a.storage ->> 1 is not null and k.stored_gb >= (a.storage ->> 0)::integer
+        when not p_is_read and a.storage[2] is not null and k.stored_gb >= a.storage[1]
           then 'storage_full'
         else 'ok'
-      end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
+      end, v_api_keys[a.n], v_environments[a.n], v_accounts[a.n], v_livemodes[a.n], a.at, null,
+      null, null,
       case when k.version > 0 then pay_internal.time_ahead(k.settings) end, case
         when a.version is distinct from k.version then row_to_json(k.settings) end,
-      case when a.storage ->> 1 is not null
-        then array[(a.storage ->> 1)::integer, (a.storage ->> 2)::integer] end)::pay.admission
-    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes,
-        v_storage) with ordinality
-      as a (scope, at, version, api_key_id, environment_id, account, livemode, storage, n)
+      case when not p_is_read and a.storage[2] is not null then a.storage[2:3] end)::pay.admission
+    from unnest(p_requests) a
     left join lateral (
       select k.id, k.scopes, e.stored_gb, w.version, w as settings from pay.api_keys k
       join pay.environments e on e.id = k.environment_id and (e.moving = 'draining') is not false
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
-      where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
+      where k.id = v_api_keys[a.n] and k.environment_id = v_environments[a.n] limit 1
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
-    v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
+    v_found := pay_internal.judge_ended_keys(p_requests, v_found, v_hashes);
     v_found := pay_internal.admit_payers(p_requests, v_found, p_hold, p_is_read);
   end if;
   if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
@@ -137,7 +141,8 @@ end $$;
 create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission language plpgsql volatile as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, p_hold, false);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), p_hold, false);
 begin
   return v_found[1];
 end $$;
@@ -2650,7 +2655,7 @@ end $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
 
 create or replace function pay_internal.admit_payers(
-  p_requests jsonb, p_found pay.admission[], p_hold text, p_is_read boolean
+  p_requests pay_internal.request[], p_found pay.admission[], p_hold text, p_is_read boolean
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_opened text[] := nullif(current_setting('pay.environment_ids', true), '')::text[];
@@ -2660,9 +2665,8 @@ declare
 begin
   for v_row in
     select r.n, r.at, r.version, c.environment_id, c.id,
-      case when not p_is_read and r.storage ->> 1 is not null then r.storage end as storage
-    from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, is_payer boolean,
-      scope text, at timestamptz, version bigint, storage jsonb)
+      case when not p_is_read and r.storage[2] is not null then r.storage end as storage
+    from unnest(p_requests) r
     join pay.checkouts c on c.token_hash = decode(r.key_hash, 'hex')
     where r.is_payer and r.scope is null
     order by r.n
@@ -2683,16 +2687,14 @@ begin
     p_found[v_row.n] := row(v_row.n, case
         when not v_is_held or not v_environment.is_here then 'resetting'
         when v_row.version is distinct from v_environment.version then 'outdated'
-        when v_environment.stored_gb >= (v_row.storage ->> 0)::integer then 'storage_full'
+        when v_environment.stored_gb >= v_row.storage[1] then 'storage_full'
         else 'ok'
       end, v_row.id, v_row.environment_id, v_environment.account, v_environment.livemode, v_row.at,
       null, null, null,
       case when v_environment.version > 0
         then pay_internal.time_ahead(v_environment.settings) end,
       case when v_row.version is distinct from v_environment.version
-        then row_to_json(v_environment.settings) end,
-      case when v_row.storage is not null then
-        array[(v_row.storage ->> 1)::integer, (v_row.storage ->> 2)::integer] end)::pay.admission;
+        then row_to_json(v_environment.settings) end, v_row.storage[2:3])::pay.admission;
   end loop;
   perform set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   return p_found;
@@ -2996,30 +2998,30 @@ begin
 end $$;
 
 create or replace function pay_internal.write_rows(
-  p_document pay_internal.document, p_lines text[], p_callers pay_internal.caller[],
+  p_document pay_internal.document, p_lines text[], p_payments text, p_transfers text,
+  p_refunds text, p_disputes text, p_ledger text, p_callers pay_internal.caller[],
   p_moved integer[]
 ) returns bigint language plpgsql volatile as $$
 begin
-  -- Most documents have only some kinds of rows.
-  if p_document.payments is not null then
+  -- Most lists have only some kinds of rows.
+  if p_payments is not null then
     perform pay_internal.write_payments(
-      p_document.payments::pay_internal.payment_row[], p_lines, p_callers, p_moved);
+      p_payments::pay_internal.payment_row[], p_lines, p_callers, p_moved);
   end if;
-  if p_document.transfers is not null then
+  if p_transfers is not null then
     perform pay_internal.write_transfers(
-      p_document.transfers::pay_internal.transfer_row[], p_lines, p_callers, p_moved);
+      p_transfers::pay_internal.transfer_row[], p_lines, p_callers, p_moved);
   end if;
-  if p_document.refunds is not null then
+  if p_refunds is not null then
     perform pay_internal.write_refunds(
-      p_document.refunds::pay_internal.refund_row[], p_lines, p_callers);
+      p_refunds::pay_internal.refund_row[], p_lines, p_callers);
   end if;
-  if p_document.disputes is not null then
+  if p_disputes is not null then
     perform pay_internal.write_disputes(
-      p_document.disputes::pay_internal.dispute_row[], p_lines, p_callers);
+      p_disputes::pay_internal.dispute_row[], p_lines, p_callers);
   end if;
-  if p_document.ledger is not null then
-    perform pay_internal.record_movements(
-      p_document.ledger::pay_internal.movement_row[], p_callers);
+  if p_ledger is not null then
+    perform pay_internal.record_movements(p_ledger::pay_internal.movement_row[], p_callers);
   end if;
   if p_document.checkouts is not null then
     perform pay_internal.write_checkouts(p_document.checkouts, p_callers);
@@ -3028,8 +3030,11 @@ begin
   return pay_internal.write_instruments(p_document.instruments, p_callers);
 end $$;
 
-create or replace function pay.commit(p_document text, p_patience_ms integer default null)
-returns table (
+create or replace function pay.commit(
+  p_document text, p_patience_ms integer, p_requests text, p_payments text default null,
+  p_transfers text default null, p_refunds text default null, p_disputes text default null,
+  p_ledger text default null, p_events text default null
+) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
 ) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
@@ -3043,7 +3048,8 @@ declare
   v_lines constant text[] := string_to_array(p_document, E'\n');
   v_document constant pay_internal.document :=
     jsonb_populate_record(null::pay_internal.document, v_lines[1]::jsonb);
-  v_events constant pay_internal.event_row[] := v_document.events;
+  v_requests constant pay_internal.request[] := pay_internal.requests_of(p_requests);
+  v_events constant pay_internal.event_row[] := p_events;
   v_found pay.admission[];
   v_callers pay_internal.caller[];
   v_moved integer[] := '{}';
@@ -3053,7 +3059,7 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_found := pay_internal.admit(v_document.requests, 'shared', false);
+  v_found := pay_internal.admit(v_requests, 'shared', false);
   -- Most documents need only some of these steps.
   if v_document.expects is not null then
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
@@ -3070,30 +3076,30 @@ begin
     v_found := pay_internal.lock_faults(v_document.faults, v_found);
   end if;
   if v_events is not null then
-    v_found := pay_internal.find_uncounted(v_document.requests, v_events, v_found);
+    v_found := pay_internal.find_uncounted(v_requests, v_events, v_found);
   end if;
-  if v_document.transfers is not null then
+  if p_transfers is not null then
     v_found := pay_internal.lock_funds(
-      v_document.requests, v_document.transfers::pay_internal.transfer_row[], v_moved, v_found);
+      v_requests, p_transfers::pay_internal.transfer_row[], v_moved, v_found);
   end if;
-  if v_document.refunds is not null then
-    v_found := pay_internal.check_refunds(
-      v_document.refunds::pay_internal.refund_row[], v_found);
+  if p_refunds is not null then
+    v_found := pay_internal.check_refunds(p_refunds::pay_internal.refund_row[], v_found);
   end if;
   if v_document.instruments is not null then
     v_found := pay_internal.check_instruments(
-      v_document.requests, v_document.instruments, v_found);
+      v_requests, v_document.instruments, v_found);
   end if;
-  v_found := pay_internal.claim(v_document.requests, v_found);
+  v_found := pay_internal.claim(v_requests, v_found);
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
   if v_callers <> '{}' then
     if v_document.operations is not null then
       v_details := pay_internal.write_operations(
-        v_document.operations, v_providers, v_document.requests, v_found);
+        v_document.operations, v_providers, v_requests, v_found);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, p_payments, p_transfers,
+      p_refunds, p_disputes, p_ledger, v_callers, v_moved);
     if v_document.faults is not null then
       perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
@@ -3106,11 +3112,12 @@ begin
       f.environment_id, f.account, f.livemode, f.remaining, f.status,
       -- A duplicate within the list: the resource of its response is written by now.
       case when f.outcome = 'replay' and f.body is null then pay_internal.read_response(
-        f.environment_id, f.api_key_id, v_document.requests -> (f.n - 1) ->> 'idempotency_key')
+        f.environment_id, f.api_key_id, v_requests[f.n].idempotency_key)
         else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end $$;
-grant execute on function pay.commit(text, integer) to pay_api;
+grant execute on function pay.commit(text, integer, text, text, text, text, text, text, text)
+  to pay_api;
 
 create or replace function pay_internal.write_disputes(
   p_disputes pay_internal.dispute_row[], p_lines text[], p_callers pay_internal.caller[]
@@ -4465,7 +4472,7 @@ create or replace function pay_internal.idempotency_retention()
 returns interval language sql immutable parallel safe as $$ select interval '24 hours' $$;
 
 create or replace function pay_internal.find_responses(
-  p_requests jsonb, p_found pay.admission[], p_is_read boolean
+  p_requests pay_internal.request[], p_found pay.admission[], p_is_read boolean
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -4479,9 +4486,7 @@ begin
         decode(r.fingerprint, 'hex') as fingerprint,
         v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as stored_since
       from unnest(p_found) f
-      join jsonb_to_recordset(p_requests)
-        as r (n integer, kind text, idempotency_key text, fingerprint text)
-        on r.n = f.n
+      join unnest(p_requests) r on r.n = f.n
       where r.idempotency_key is not null
         and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
@@ -4524,7 +4529,7 @@ begin
 end $$;
 
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_subject_id text default null
+  p_requests pay_internal.request[], p_found pay.admission[], p_subject_id text default null
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -4537,10 +4542,7 @@ begin
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.*
     from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (
-      n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
-      status smallint, body text, subject_id text, sequence integer
-    ) on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -4582,7 +4584,7 @@ create or replace function pay_internal.claim_one(
 ) returns pay.admission language plpgsql volatile as $$
 declare
   v_found pay.admission[] :=
-    pay_internal.claim(p_request::jsonb, array[p_access], p_subject_id);
+    pay_internal.claim(pay_internal.requests_of(p_request), array[p_access], p_subject_id);
 begin
   return v_found[1];
 end $$;
@@ -4743,7 +4745,7 @@ begin
 end $$;
 
 create or replace function pay_internal.check_instruments(
-  p_requests jsonb, p_instruments jsonb, p_found pay.admission[]
+  p_requests pay_internal.request[], p_instruments jsonb, p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_row record;
@@ -4756,7 +4758,7 @@ begin
     select r.n, f.environment_id, f.api_key_id, r.idempotency_key, i.*, g.turn,
       case g.turn when 1 then i.customer_id when 2 then upper(i.mandate_id) else i.id end as name
     from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     join jsonb_to_recordset(p_instruments) as i (
       n integer, act text, id text, at timestamptz, sequence integer, customer_id text,
       mandate_id text, mandate_sequence text, signed_at timestamptz, ibans text[]
@@ -5590,7 +5592,8 @@ $$;
 create or replace function pay.balance(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then
@@ -5917,7 +5920,8 @@ set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off
 #variable_conflict use_column
 declare
   v_requests jsonb := p_requests::jsonb;
-  v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_requests), 'shared', true);
 begin
   -- A search finds what its client has just made.
   perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
@@ -6062,7 +6066,8 @@ create or replace function pay.load(p_requests text) returns table (
 ) language plpgsql volatile security definer rows 10 as $$
 #variable_conflict use_column
 declare
-  v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
+  v_requests constant pay_internal.request[] := pay_internal.requests_of(p_requests);
+  v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
     select f.n,
@@ -6075,8 +6080,7 @@ begin
       coalesce(p.body, o.body, f.body),
       coalesce(o.detail, f.detail)
     from unnest(v_found) f
-    join jsonb_to_recordset(p_requests::jsonb) as r (n integer, kind text, id text, at timestamptz)
-      on r.n = f.n
+    join unnest(v_requests) r on r.n = f.n
     left join lateral (
       select t.body from pay.payments t
       where f.outcome = 'ok' and r.kind = 'payments'
@@ -6795,7 +6799,8 @@ begin
 end $$;
 
 create or replace function pay_internal.write_operations(
-  p_operations jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
+  p_operations jsonb, p_providers jsonb, p_requests pay_internal.request[],
+  p_found pay.admission[]
 ) returns text[] language plpgsql volatile as $$
 declare
   v_sync_after constant interval := '10 minutes';
@@ -6820,8 +6825,7 @@ begin
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms bigint,
       due timestamptz, provider_reference text, traceparent text
     ) on c.n = f.n
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
-      on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
     cross join lateral jsonb_to_record(k.found) as v (account jsonb, provider_reference text)
     where f.outcome = 'ok'
@@ -7659,8 +7663,8 @@ begin
 end $$;
 
 create or replace function pay_internal.limit_list(
-  p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
-  p_is_read boolean
+  p_requests pay_internal.request[], p_found pay.admission[], p_key_rates integer[],
+  p_account_rates integer[], p_is_read boolean
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_limited pay.admission[] := pay_internal.limit_requests(
@@ -7803,8 +7807,11 @@ begin
     order by r.n);
 end $$;
 
-create or replace function pay.record(p_document text)
-returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
+create or replace function pay.record(
+  p_document text, p_payments text default null, p_transfers text default null,
+  p_refunds text default null, p_disputes text default null, p_ledger text default null,
+  p_events text default null
+) returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer rows 10
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
@@ -7849,12 +7856,13 @@ begin
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(
-        v_document.operations, v_document.payments::pay_internal.payment_row[], v_callers);
+        v_document.operations, p_payments::pay_internal.payment_row[], v_callers);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
-    if v_document.events is not null then
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, p_payments, p_transfers,
+      p_refunds, p_disputes, p_ledger, v_callers, v_moved);
+    if p_events is not null then
       v_deliveries := v_deliveries + pay_internal.write_events(
-        v_document.events::pay_internal.event_row[], v_lines, v_callers);
+        p_events::pay_internal.event_row[], v_lines, v_callers);
     end if;
     if v_document.counts is not null then
       perform pay_internal.count_results(v_document.counts, v_callers);
@@ -7870,7 +7878,8 @@ begin
       where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
 end $$;
-grant execute on function pay.record(text) to pay_api, pay_operator;
+grant execute on function pay.record(text, text, text, text, text, text, text)
+  to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text,
@@ -8237,7 +8246,8 @@ end $$;
 create or replace function pay.read_position(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then
@@ -8308,7 +8318,8 @@ end $$;
 create or replace function pay.read_clock(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := pay_internal.refuse_live(v_found[1]);
   v_settings pay.sandbox_settings;
 begin
@@ -8542,7 +8553,8 @@ end $$;
 create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
 returns pay.admission language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := pay_internal.refuse_live(v_found[1]);
   v_until constant timestamptz := coalesce(p_until::timestamptz, 'infinity');
 begin
@@ -8970,7 +8982,8 @@ create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
@@ -9519,7 +9532,8 @@ grant execute on function pay.store_transcript_line(text, bigint, text, integer)
 create or replace function pay.transcript(p_request text, p_after bigint) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
   v_most_bytes constant integer := 256 * 1024;
   v_bytes integer := 0;
@@ -10419,7 +10433,7 @@ begin
 end $$;
 
 create or replace function pay_internal.lock_funds(
-  p_requests jsonb, p_transfers pay_internal.transfer_row[], p_moved integer[],
+  p_requests pay_internal.request[], p_transfers pay_internal.transfer_row[], p_moved integer[],
   p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
@@ -10432,7 +10446,7 @@ begin
     select r.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, r.idempotency_key,
       f.api_key_id || ' ' || r.idempotency_key as whole_key
     from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     join unnest(p_transfers) t on t.n = r.n
     where f.outcome = 'ok' and r.n <> all (p_moved)
     order by f.environment_id, t.currency, r.n
@@ -10528,7 +10542,8 @@ end $$;
 create or replace function pay.read_pending_quota(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
   v_quota bigint;
 begin
@@ -10543,7 +10558,7 @@ end $$;
 grant execute on function pay.read_pending_quota(text) to pay_api;
 
 create or replace function pay_internal.find_uncounted(
-  p_requests jsonb, p_events pay_internal.event_row[], p_found pay.admission[]
+  p_requests pay_internal.request[], p_events pay_internal.event_row[], p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_many constant text[] := array(
@@ -10551,8 +10566,7 @@ declare
     -- The offset keeps the planner from counting for each request.
     from (
       select distinct f.environment_id from unnest(p_found) f
-      join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
-      where f.outcome = 'ok' and r.has_quota is not true offset 0
+      where f.outcome = 'ok' and p_requests[f.n].has_quota is not true offset 0
     ) a
     where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
       >= pay_internal.few_pending_deliveries());
@@ -10564,9 +10578,8 @@ begin
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
-    join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean)
-      on r.n = e.n and r.has_quota is not true
     where p_found[e.n].outcome = 'ok' and p_found[e.n].environment_id = any (v_many)
+      and p_requests[e.n].has_quota is not true
   loop
     p_found[v_n].outcome := 'uncounted';
   end loop;
@@ -11434,7 +11447,8 @@ create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin

@@ -8,7 +8,7 @@
 -- have one hash if a seeded sandbox was reset or made again: only one of their environments is not
 -- retired.
 create or replace function pay_internal.admit_payers(
-  p_requests jsonb, p_found pay.admission[], p_hold text, p_is_read boolean
+  p_requests pay_internal.request[], p_found pay.admission[], p_hold text, p_is_read boolean
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_opened text[] := nullif(current_setting('pay.environment_ids', true), '')::text[];
@@ -18,9 +18,8 @@ declare
 begin
   for v_row in
     select r.n, r.at, r.version, c.environment_id, c.id,
-      case when not p_is_read and r.storage ->> 1 is not null then r.storage end as storage
-    from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, is_payer boolean,
-      scope text, at timestamptz, version bigint, storage jsonb)
+      case when not p_is_read and r.storage[2] is not null then r.storage end as storage
+    from unnest(p_requests) r
     join pay.checkouts c on c.token_hash = decode(r.key_hash, 'hex')
     where r.is_payer and r.scope is null
     order by r.n
@@ -41,16 +40,14 @@ begin
     p_found[v_row.n] := row(v_row.n, case
         when not v_is_held or not v_environment.is_here then 'resetting'
         when v_row.version is distinct from v_environment.version then 'outdated'
-        when v_environment.stored_gb >= (v_row.storage ->> 0)::integer then 'storage_full'
+        when v_environment.stored_gb >= v_row.storage[1] then 'storage_full'
         else 'ok'
       end, v_row.id, v_row.environment_id, v_environment.account, v_environment.livemode, v_row.at,
       null, null, null,
       case when v_environment.version > 0
         then pay_internal.time_ahead(v_environment.settings) end,
       case when v_row.version is distinct from v_environment.version
-        then row_to_json(v_environment.settings) end,
-      case when v_row.storage is not null then
-        array[(v_row.storage ->> 1)::integer, (v_row.storage ->> 2)::integer] end)::pay.admission;
+        then row_to_json(v_environment.settings) end, v_row.storage[2:3])::pay.admission;
   end loop;
   perform set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   return p_found;

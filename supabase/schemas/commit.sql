@@ -80,34 +80,34 @@ begin
   return p_found;
 end $$;
 
--- Writes the rows of the committed changes, except operations and events. p_lines: the document.
--- p_callers: the callers of the committed changes. p_moved: the n of those that change a payment or
--- transfer. Returns the number of deliveries of instruments that have ended.
+-- Writes the rows of the committed changes, except operations and events. p_lines: the lines of the
+-- document. p_callers: the callers of the committed changes. p_moved: the n of those that change a
+-- payment or transfer. Returns the number of deliveries of instruments that have ended.
 create or replace function pay_internal.write_rows(
-  p_document pay_internal.document, p_lines text[], p_callers pay_internal.caller[],
+  p_document pay_internal.document, p_lines text[], p_payments text, p_transfers text,
+  p_refunds text, p_disputes text, p_ledger text, p_callers pay_internal.caller[],
   p_moved integer[]
 ) returns bigint language plpgsql volatile as $$
 begin
-  -- Most documents have only some kinds of rows.
-  if p_document.payments is not null then
+  -- Most lists have only some kinds of rows.
+  if p_payments is not null then
     perform pay_internal.write_payments(
-      p_document.payments::pay_internal.payment_row[], p_lines, p_callers, p_moved);
+      p_payments::pay_internal.payment_row[], p_lines, p_callers, p_moved);
   end if;
-  if p_document.transfers is not null then
+  if p_transfers is not null then
     perform pay_internal.write_transfers(
-      p_document.transfers::pay_internal.transfer_row[], p_lines, p_callers, p_moved);
+      p_transfers::pay_internal.transfer_row[], p_lines, p_callers, p_moved);
   end if;
-  if p_document.refunds is not null then
+  if p_refunds is not null then
     perform pay_internal.write_refunds(
-      p_document.refunds::pay_internal.refund_row[], p_lines, p_callers);
+      p_refunds::pay_internal.refund_row[], p_lines, p_callers);
   end if;
-  if p_document.disputes is not null then
+  if p_disputes is not null then
     perform pay_internal.write_disputes(
-      p_document.disputes::pay_internal.dispute_row[], p_lines, p_callers);
+      p_disputes::pay_internal.dispute_row[], p_lines, p_callers);
   end if;
-  if p_document.ledger is not null then
-    perform pay_internal.record_movements(
-      p_document.ledger::pay_internal.movement_row[], p_callers);
+  if p_ledger is not null then
+    perform pay_internal.record_movements(p_ledger::pay_internal.movement_row[], p_callers);
   end if;
   if p_document.checkouts is not null then
     perform pay_internal.write_checkouts(p_document.checkouts, p_callers);
@@ -117,13 +117,19 @@ begin
 end $$;
 
 -- p_document     pay_internal.document, without records, reports and counts
+-- p_requests     as pay_internal.requests_of takes them. Without a body, the response is the body of
+--                the payment or transfer
+-- p_payments …   texts of arrays of pay_internal.payment_row and so on; null: none
 -- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a concurrent
 --                duplicate
 -- detail is JSON text for a change with an operation: {id, account, provider_reference, created_at,
 -- reserved}, and for an outdated change its sandbox's settings. deliveries is the number of
 -- deliveries that the whole list made due.
-create or replace function pay.commit(p_document text, p_patience_ms integer default null)
-returns table (
+create or replace function pay.commit(
+  p_document text, p_patience_ms integer, p_requests text, p_payments text default null,
+  p_transfers text default null, p_refunds text default null, p_disputes text default null,
+  p_ledger text default null, p_events text default null
+) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
 ) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
@@ -137,7 +143,8 @@ declare
   v_lines constant text[] := string_to_array(p_document, E'\n');
   v_document constant pay_internal.document :=
     jsonb_populate_record(null::pay_internal.document, v_lines[1]::jsonb);
-  v_events constant pay_internal.event_row[] := v_document.events;
+  v_requests constant pay_internal.request[] := pay_internal.requests_of(p_requests);
+  v_events constant pay_internal.event_row[] := p_events;
   v_found pay.admission[];
   v_callers pay_internal.caller[];
   v_moved integer[] := '{}';
@@ -147,7 +154,7 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_found := pay_internal.admit(v_document.requests, 'shared', false);
+  v_found := pay_internal.admit(v_requests, 'shared', false);
   -- Most documents need only some of these steps.
   if v_document.expects is not null then
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
@@ -164,30 +171,30 @@ begin
     v_found := pay_internal.lock_faults(v_document.faults, v_found);
   end if;
   if v_events is not null then
-    v_found := pay_internal.find_uncounted(v_document.requests, v_events, v_found);
+    v_found := pay_internal.find_uncounted(v_requests, v_events, v_found);
   end if;
-  if v_document.transfers is not null then
+  if p_transfers is not null then
     v_found := pay_internal.lock_funds(
-      v_document.requests, v_document.transfers::pay_internal.transfer_row[], v_moved, v_found);
+      v_requests, p_transfers::pay_internal.transfer_row[], v_moved, v_found);
   end if;
-  if v_document.refunds is not null then
-    v_found := pay_internal.check_refunds(
-      v_document.refunds::pay_internal.refund_row[], v_found);
+  if p_refunds is not null then
+    v_found := pay_internal.check_refunds(p_refunds::pay_internal.refund_row[], v_found);
   end if;
   if v_document.instruments is not null then
     v_found := pay_internal.check_instruments(
-      v_document.requests, v_document.instruments, v_found);
+      v_requests, v_document.instruments, v_found);
   end if;
-  v_found := pay_internal.claim(v_document.requests, v_found);
+  v_found := pay_internal.claim(v_requests, v_found);
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
   if v_callers <> '{}' then
     if v_document.operations is not null then
       v_details := pay_internal.write_operations(
-        v_document.operations, v_providers, v_document.requests, v_found);
+        v_document.operations, v_providers, v_requests, v_found);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, p_payments, p_transfers,
+      p_refunds, p_disputes, p_ledger, v_callers, v_moved);
     if v_document.faults is not null then
       perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
@@ -200,8 +207,9 @@ begin
       f.environment_id, f.account, f.livemode, f.remaining, f.status,
       -- A duplicate within the list: the resource of its response is written by now.
       case when f.outcome = 'replay' and f.body is null then pay_internal.read_response(
-        f.environment_id, f.api_key_id, v_document.requests -> (f.n - 1) ->> 'idempotency_key')
+        f.environment_id, f.api_key_id, v_requests[f.n].idempotency_key)
         else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end $$;
-grant execute on function pay.commit(text, integer) to pay_api;
+grant execute on function pay.commit(text, integer, text, text, text, text, text, text, text)
+  to pay_api;

@@ -17,7 +17,7 @@ returns interval language sql immutable parallel safe as $$ select interval '24 
 --            attempts; the write that follows the load decides about them. An operation is not
 --            ignored, because the loaded payment already shows its claim.
 create or replace function pay_internal.find_responses(
-  p_requests jsonb, p_found pay.admission[], p_is_read boolean
+  p_requests pay_internal.request[], p_found pay.admission[], p_is_read boolean
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -31,9 +31,7 @@ begin
         decode(r.fingerprint, 'hex') as fingerprint,
         v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as stored_since
       from unnest(p_found) f
-      join jsonb_to_recordset(p_requests)
-        as r (n integer, kind text, idempotency_key text, fingerprint text)
-        on r.n = f.n
+      join unnest(p_requests) r on r.n = f.n
       where r.idempotency_key is not null
         and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
@@ -82,7 +80,7 @@ end $$;
 -- p_requests    subject_id: the payment, transfer or instrument of the request; null: none, or
 --               p_subject_id. sequence: its response is the payment or transfer at it
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_subject_id text default null
+  p_requests pay_internal.request[], p_found pay.admission[], p_subject_id text default null
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
@@ -95,10 +93,7 @@ begin
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.*
     from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (
-      n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
-      status smallint, body text, subject_id text, sequence integer
-    ) on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -142,7 +137,7 @@ create or replace function pay_internal.claim_one(
 ) returns pay.admission language plpgsql volatile as $$
 declare
   v_found pay.admission[] :=
-    pay_internal.claim(p_request::jsonb, array[p_access], p_subject_id);
+    pay_internal.claim(pay_internal.requests_of(p_request), array[p_access], p_subject_id);
 begin
   return v_found[1];
 end $$;

@@ -108,7 +108,7 @@ end $$;
 -- and of one customer.
 -- p_instruments  as in pay_internal.document
 create or replace function pay_internal.check_instruments(
-  p_requests jsonb, p_instruments jsonb, p_found pay.admission[]
+  p_requests pay_internal.request[], p_instruments jsonb, p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_row record;
@@ -121,7 +121,7 @@ begin
     select r.n, f.environment_id, f.api_key_id, r.idempotency_key, i.*, g.turn,
       case g.turn when 1 then i.customer_id when 2 then upper(i.mandate_id) else i.id end as name
     from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     join jsonb_to_recordset(p_instruments) as i (
       n integer, act text, id text, at timestamptz, sequence integer, customer_id text,
       mandate_id text, mandate_sequence text, signed_at timestamptz, ibans text[]

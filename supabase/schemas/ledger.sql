@@ -316,7 +316,8 @@ $$;
 create or replace function pay.balance(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then

@@ -366,7 +366,8 @@ set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off
 #variable_conflict use_column
 declare
   v_requests jsonb := p_requests::jsonb;
-  v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_requests), 'shared', true);
 begin
   -- A search finds what its client has just made.
   perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)

@@ -82,7 +82,7 @@ begin
 end $$;
 
 -- Loads a resource for each request of a list, one statement for all.
--- p_requests  the requests, as pay_internal.admit takes them, with kind and id. A request without a
+-- p_requests  the requests (pay_internal.requests_of), with kind and id. A request without a
 --             kind is admitted and reads nothing
 -- If the idempotency key of a request has a stored response, the outcome is replay, also when the
 -- resource does not exist.
@@ -92,7 +92,8 @@ create or replace function pay.load(p_requests text) returns table (
 ) language plpgsql volatile security definer rows 10 as $$
 #variable_conflict use_column
 declare
-  v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
+  v_requests constant pay_internal.request[] := pay_internal.requests_of(p_requests);
+  v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
     select f.n,
@@ -105,8 +106,7 @@ begin
       coalesce(p.body, o.body, f.body),
       coalesce(o.detail, f.detail)
     from unnest(v_found) f
-    join jsonb_to_recordset(p_requests::jsonb) as r (n integer, kind text, id text, at timestamptz)
-      on r.n = f.n
+    join unnest(v_requests) r on r.n = f.n
     left join lateral (
       select t.body from pay.payments t
       where f.outcome = 'ok' and r.kind = 'payments'

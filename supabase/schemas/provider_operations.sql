@@ -120,7 +120,8 @@ end $$;
 -- p_providers          as pay_internal.find_providers returns it
 -- Times are those of pay_internal.environment_time.
 create or replace function pay_internal.write_operations(
-  p_operations jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
+  p_operations jsonb, p_providers jsonb, p_requests pay_internal.request[],
+  p_found pay.admission[]
 ) returns text[] language plpgsql volatile as $$
 declare
   v_sync_after constant interval := '10 minutes';
@@ -145,8 +146,7 @@ begin
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms bigint,
       due timestamptz, provider_reference text, traceparent text
     ) on c.n = f.n
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
-      on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
     cross join lateral jsonb_to_record(k.found) as v (account jsonb, provider_reference text)
     where f.outcome = 'ok'

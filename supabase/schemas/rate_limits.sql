@@ -94,8 +94,8 @@ end $$;
 -- function looks for stored responses only if a limit is reached, because most lists have no
 -- replays.
 create or replace function pay_internal.limit_list(
-  p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
-  p_is_read boolean
+  p_requests pay_internal.request[], p_found pay.admission[], p_key_rates integer[],
+  p_account_rates integer[], p_is_read boolean
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_limited pay.admission[] := pay_internal.limit_requests(

@@ -43,12 +43,16 @@ begin
     order by r.n);
 end $$;
 
--- p_document  pay_internal.document, without requests and faults. The worker sends each operation
---             after its delay_ms
+-- p_document    pay_internal.document, without faults. The worker sends each operation after its
+--               delay_ms
+-- p_payments …  as pay.commit takes them
 -- is_settled: the operation of the record is settled now. deliveries is the number of deliveries
 -- that the whole list made due.
-create or replace function pay.record(p_document text)
-returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
+create or replace function pay.record(
+  p_document text, p_payments text default null, p_transfers text default null,
+  p_refunds text default null, p_disputes text default null, p_ledger text default null,
+  p_events text default null
+) returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer rows 10
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
@@ -93,12 +97,13 @@ begin
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(
-        v_document.operations, v_document.payments::pay_internal.payment_row[], v_callers);
+        v_document.operations, p_payments::pay_internal.payment_row[], v_callers);
     end if;
-    v_deliveries := pay_internal.write_rows(v_document, v_lines, v_callers, v_moved);
-    if v_document.events is not null then
+    v_deliveries := pay_internal.write_rows(v_document, v_lines, p_payments, p_transfers,
+      p_refunds, p_disputes, p_ledger, v_callers, v_moved);
+    if p_events is not null then
       v_deliveries := v_deliveries + pay_internal.write_events(
-        v_document.events::pay_internal.event_row[], v_lines, v_callers);
+        p_events::pay_internal.event_row[], v_lines, v_callers);
     end if;
     if v_document.counts is not null then
       perform pay_internal.count_results(v_document.counts, v_callers);
@@ -114,7 +119,8 @@ begin
       where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
 end $$;
-grant execute on function pay.record(text) to pay_api, pay_operator;
+grant execute on function pay.record(text, text, text, text, text, text, text)
+  to pay_api, pay_operator;
 
 -- A payment or transfer of an environment, a refund of it, the dispute that is the object of a
 -- provider event, the amount that is booked for the event, and its transfers

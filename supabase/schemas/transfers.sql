@@ -4,7 +4,7 @@
 -- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
 -- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its response.
 create or replace function pay_internal.lock_funds(
-  p_requests jsonb, p_transfers pay_internal.transfer_row[], p_moved integer[],
+  p_requests pay_internal.request[], p_transfers pay_internal.transfer_row[], p_moved integer[],
   p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
@@ -17,7 +17,7 @@ begin
     select r.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, r.idempotency_key,
       f.api_key_id || ' ' || r.idempotency_key as whole_key
     from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join unnest(p_requests) r on r.n = f.n
     join unnest(p_transfers) t on t.n = r.n
     where f.outcome = 'ok' and r.n <> all (p_moved)
     order by f.environment_id, t.currency, r.n

@@ -53,7 +53,8 @@ end $$;
 create or replace function pay.read_pending_quota(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
   v_quota bigint;
 begin
@@ -71,7 +72,7 @@ grant execute on function pay.read_pending_quota(text) to pay_api;
 -- pay_internal.few_pending_deliveries(), and for which the service has not counted them: the
 -- outcome is uncounted. p_requests, p_events: as pay.commit takes them.
 create or replace function pay_internal.find_uncounted(
-  p_requests jsonb, p_events pay_internal.event_row[], p_found pay.admission[]
+  p_requests pay_internal.request[], p_events pay_internal.event_row[], p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_many constant text[] := array(
@@ -79,8 +80,7 @@ declare
     -- The offset keeps the planner from counting for each request.
     from (
       select distinct f.environment_id from unnest(p_found) f
-      join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
-      where f.outcome = 'ok' and r.has_quota is not true offset 0
+      where f.outcome = 'ok' and p_requests[f.n].has_quota is not true offset 0
     ) a
     where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
       >= pay_internal.few_pending_deliveries());
@@ -92,9 +92,8 @@ begin
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
-    join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean)
-      on r.n = e.n and r.has_quota is not true
     where p_found[e.n].outcome = 'ok' and p_found[e.n].environment_id = any (v_many)
+      and p_requests[e.n].has_quota is not true
   loop
     p_found[v_n].outcome := 'uncounted';
   end loop;

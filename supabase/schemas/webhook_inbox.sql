@@ -239,7 +239,8 @@ create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(
+    pay_internal.requests_of(p_request), 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin

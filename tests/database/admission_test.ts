@@ -45,10 +45,10 @@ function callsOf(fields: Fields, texts: readonly string[]): Record<string, Entry
 
 const CALLS: Record<string, EntryCall> = {
   commit: {
-    text: `pay.commit(json_build_object('requests', $1::text::json, 'expects', (
+    text: `pay.commit(json_build_object('expects', (
         select json_agg(r.expects) from json_to_recordset($1::text::json) as r (expects json)
         where r.expects is not null
-      ), 'transfers', '{"(2,,,1,EUR,,,,)"}')::text, 1)`,
+      ))::text, 1, $1::text, p_transfers => '{"(2,,,1,EUR,,,,)"}')`,
     fields: ({ payment }) => ({
       ...WRITTEN,
       expects: { n: 2, ...payment },

@@ -191,13 +191,10 @@ function casesOf({ key, other }: TestService, standing: TestKey): Case[] {
     ...[request(other), INBOX, after],
   ];
   // Counted for the sandbox, not for each of its requests.
-  const created = JSON.stringify({
-    requests: Array.from({ length: 32 }, (_, i) => ({
-      ...JSON.parse(request(key))[0],
-      ...{ n: i + 1, request_id: `req_${i}`, idempotency_key: `created-${i}` },
-    })),
-    events: '{"(1,,payment.created,,,2030-01-01T00:00:00Z,,,,,,)"}',
-  });
+  const created = JSON.stringify(Array.from({ length: 32 }, (_, i) => ({
+    ...JSON.parse(request(key))[0],
+    ...{ n: i + 1, request_id: `req_${i}`, idempotency_key: `created-${i}` },
+  })));
   const kept = Math.min(ROWS, 250_001);
   return [
     ["set_clock: freeze", STEP, clock({ mode: "frozen" })],
@@ -250,7 +247,11 @@ function casesOf({ key, other }: TestService, standing: TestKey): Case[] {
     ["recover_deliveries", 20_000 + FEW, recover(other, INBOX)],
     // The count of the backlog, and the first deliveries of the period.
     ["recover_deliveries: with a backlog", 20_000 + 2 * FEW, recover(key, RUNNING)],
-    ["commit: with a backlog", FEW, ["select outcome from pay.commit($1::text)", created]],
+    ["commit: with a backlog", FEW, [
+      `select outcome from pay.commit('{}', null, $1::text,
+        p_events => '{"(1,,payment.created,,,2030-01-01T00:00:00Z,,,,,,)"}')`,
+      created,
+    ]],
     ["read_pending_quota", 20_000 + 2 * FEW, call("read_pending_quota", key)],
     ["redeliver", 20_000 + FEW, call("redeliver", key, `whd_a${"1".padStart(26, "0")}`, "{}")],
     [

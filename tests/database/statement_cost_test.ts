@@ -287,7 +287,8 @@ costCase("instruments: a check, an end and retention read few pages", async (t, 
   const check = (row: Record<string, unknown>) => {
     const checked = { n: 1, at: new Date(), ibans: ["k:1"], sequence: 1, ...row };
     return pages(
-      `select pay_internal.check_instruments('[{"n":1}]', $2::text::jsonb, ${ADMITTED})`,
+      `select pay_internal.check_instruments(pay_internal.requests_of('[{"n":1}]'),
+        $2::text::jsonb, ${ADMITTED})`,
       [found, JSON.stringify([checked])],
     );
   };
