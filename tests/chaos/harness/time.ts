@@ -85,27 +85,21 @@ export async function untilNone(
   await until(what, async () => (await ask().catch(() => [null])).length === 0, deadline_ms);
 }
 
-/** Describes what is open, if a wait fails. */
+/** Describes the open operations and provider events, and the cursors, if a wait fails. */
 export async function explained(sql: postgres.Sql, waiting: Promise<unknown>): Promise<string[]> {
   try {
     await waiting;
     return [];
   } catch (error) {
-    return [`${error}: ${await describeOpen(sql, null)}`];
+    const rows = await sql<{ row: unknown }[]>`
+      (select to_jsonb(o) || jsonb_build_object('now', now()) as row from pay.provider_operations o
+        where o.state = 'pending' limit 3)
+      union all (select to_jsonb(e) - 'body' from pay.provider_events e
+        where e.outcome is null limit 3)
+      union all (select to_jsonb(c) from pay.provider_cursors c limit 3)`
+      .catch((error) => [{ row: String(error) }]);
+    return [`${error}: ${JSON.stringify(rows.map(({ row }) => row))}`];
   }
-}
-
-/** Describes the operations and provider events of a payment, or all open ones, and cursors. */
-export async function describeOpen(sql: postgres.Sql, payment_id: string | null): Promise<string> {
-  const rows = await sql<{ row: unknown }[]>`
-    (select to_jsonb(o) || jsonb_build_object('now', now()) as row from pay.provider_operations o
-      where coalesce(o.subject_id = ${payment_id}::text, o.state = 'pending') limit 3)
-    union all (select to_jsonb(e) - 'body' from pay.provider_events e
-      where coalesce(e.subject_id = ${payment_id}::text, e.outcome is null) limit 3)
-    union all (select to_jsonb(p) from pay.payments p where p.id = ${payment_id}::text)
-    union all (select to_jsonb(c) from pay.provider_cursors c limit 3)`
-    .catch((error) => [{ row: String(error) }]);
-  return JSON.stringify(rows.map(({ row }) => row));
 }
 
 /** Reports whether PostgreSQL has refused a statement, and no kill has ended it. */

@@ -11,7 +11,7 @@ import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient } from "../../harness/client.ts";
 import { randomOf } from "../../../support/core/random.ts";
 import { addProviderAccount, type Stage, STRIPE_SECRETS } from "../../harness/stage.ts";
-import { describeOpen, explained, FastTime, untilNone } from "../../harness/time.ts";
+import { explained, FastTime, untilNone } from "../../harness/time.ts";
 import { auditCards, readCardRows } from "./audit.ts";
 import { CardClients } from "./clients.ts";
 import {
@@ -51,8 +51,7 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
   const progress = new Progress(options);
   const client = new RepeatingClient(stage, servers);
   const next = (operations: number) => progress.next(operations);
-  const explain = (payment_id: string) => describeOpen(stage.sql, payment_id);
-  const clients = new CardClients(options.seed, CLIENTS, client, live.key, next, explain);
+  const clients = new CardClients(options.seed, CLIENTS, client, live.key, next);
   const time = new FastTime(stage);
   const started = performance.now();
   const told = clients.tell();
@@ -84,7 +83,6 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
     breaches: [
       ...auditCards({ operations, ...ours, books }),
       ...ours.broken,
-      ...clients.faults,
       ...client.breaches,
       ...replays.faults,
       // A poll fails while the double is dead. The next one reads the same again.

@@ -24,7 +24,7 @@ import {
   STRIPE_SECRETS,
   untilAllWell,
 } from "../../harness/stage.ts";
-import { describeOpen, explained, FastTime, untilNone } from "../../harness/time.ts";
+import { explained, FastTime, untilNone } from "../../harness/time.ts";
 import { auditCards, readCardRows } from "../cards/audit.ts";
 import { CardClients } from "../cards/clients.ts";
 import { settle } from "../cards/run.ts";
@@ -109,8 +109,7 @@ class MovesRun {
 
     let is_over = false;
     const next = () => ({ is_over, pause_ms: 200 });
-    const explain = (id: string) => describeOpen(this.home.stage.sql, id);
-    const cards = new CardClients(seed, LIVE_CLIENTS, client, live.key, next, explain);
+    const cards = new CardClients(seed, LIVE_CLIENTS, client, live.key, next);
     const chain = new ChainClients(() => this.home.stage.sql, client, live.key, seed);
     const times = [stage, away.stage].map((stage) => new FastTime(stage, POLLS));
     const working = Promise.all([
@@ -277,7 +276,6 @@ class MovesRun {
         ...this.#breaches,
         ...bought.breaches,
         ...auditCards({ operations, ...ours, books }),
-        ...cards.faults,
         ...on_chain.breaches,
         ...client.breaches,
         ...[this.home, away].flatMap(({ stage }) => faultsOfServers(stage)),
