@@ -17,8 +17,6 @@ export interface NotificationSettings {
   /** Collects events for so long and sends them in reverse order; 0 sends each at once. */
   reverse_ms: number;
   delay_ms: number;
-  /** First delay of a retry; it doubles with each. */
-  retry_ms: number;
   /** Number of attempts that are not sent but count as failed. */
   lose: number;
 }
@@ -29,10 +27,10 @@ const DEFAULTS: NotificationSettings = {
   copies: 1,
   reverse_ms: 0,
   delay_ms: 0,
-  retry_ms: 100,
   lose: 0,
 };
-/** With a delay that doubles from 100 ms, the last attempt comes after 100 seconds. */
+/** The first delay of a retry; it doubles with each, so the last one comes after 100 seconds. */
+const RETRY_MS = 100;
 const MAX_ATTEMPTS = 11;
 const DEADLINE_MS = 10_000;
 
@@ -89,7 +87,7 @@ export class Notifier {
     if (await this.#post(event)) {
       this.journal.commit({ notified: event.id });
     } else if (attempt < MAX_ATTEMPTS) {
-      const delay_ms = this.#settings.retry_ms * 2 ** (attempt - 1);
+      const delay_ms = RETRY_MS * 2 ** (attempt - 1);
       setTimeout(() => this.#attempt(event, attempt + 1), delay_ms);
     }
   }

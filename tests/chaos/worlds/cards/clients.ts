@@ -5,6 +5,7 @@
 
 import { pause } from "../../../support/common/until.ts";
 import {
+  type ApiResponse,
   createdIn,
   type RepeatingClient,
   replayAll,
@@ -13,12 +14,8 @@ import {
 } from "../../harness/client.ts";
 import { type CardAction, type CardOperation, cardStory, RESULTS } from "./plan.ts";
 
-/** A final response. Status 0: there was none in time. */
-export interface CardResponse {
-  status: number;
-  text: string;
-  is_replay: boolean;
-}
+/** A final response. */
+export type CardResponse = Pick<ApiResponse, "status" | "text" | "is_replay">;
 
 /** A change and the responses to its duplicates. */
 export interface CardFinished extends CardOperation {

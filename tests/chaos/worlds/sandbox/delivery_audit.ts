@@ -19,19 +19,6 @@ const DUPLICATES_PER_KILL = 4;
 /** Largest share of deliveries that the run redelivers because kills used up their attempts. */
 const REDELIVERED_LIMIT = 0.02;
 
-/** Deliveries in the order of their arrival, and what is wrong with their signatures and order. */
-interface JudgedArrivals {
-  /** How often each event was taken, by path and event. */
-  taken: Map<string, number>;
-  /** Payments at endpoints. */
-  payments: number;
-  disordered: string[];
-  stale: string[];
-  /** Ages of the signatures. */
-  oldest_ms: number;
-  newest_ms: number;
-}
-
 /**
  * Judges the signatures and the order of deliveries.
  * @param redelivered events whose deliveries had failed: later ones went ahead (contract §4)
@@ -39,7 +26,8 @@ interface JudgedArrivals {
 export function judgeArrivals(
   arrivals: readonly Arrival[],
   redelivered: ReadonlySet<string> = new Set(),
-): JudgedArrivals {
+) {
+  /** How often each event was taken, by path and event. */
   const taken = new Map<string, number>();
   const last = new Map<string, number>();
   const [disordered, stale]: [string[], string[]] = [[], []];
@@ -63,6 +51,7 @@ export function judgeArrivals(
     if (sequence <= (last.get(payment) ?? 0)) disordered.push(`${name}: ${sequence}`);
     last.set(payment, sequence);
   }
+  /** `payments` is the number of payments at endpoints, and the ages are those of signatures. */
   return { taken, payments: last.size, disordered, stale, oldest_ms, newest_ms };
 }
 
