@@ -111,9 +111,12 @@ interface ServedRoute {
  */
 function serveRoutes(app: Hono<Env>, served: readonly ServedRoute[]): void {
   const narrowerThan = (wide: ServedRoute) =>
-    served.filter((one) =>
-      one !== wide && one.route.method === wide.route.method && takes(wide.path, one.path)
-    );
+    !wide.path.includes(":")
+      ? []
+      : served.filter((one) =>
+        one.route.method === wide.route.method && !one.path.includes(":") &&
+        takes(wide.path, one.path)
+      );
   const narrow = new Set(served.flatMap(narrowerThan));
   for (const wide of served.filter((one) => !narrow.has(one))) {
     const by_path = new Map(narrowerThan(wide).map((one) => [one.path, one]));

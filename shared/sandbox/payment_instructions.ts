@@ -24,7 +24,7 @@ const SEPOLIA_CHAIN_ID = 11_155_111;
  */
 const SEPOLIA_CONTRACTS: Record<Stablecoin, string> = {
   USDC: "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238",
-  USDT: addressOf("sandbox contract USDT"),
+  USDT: "0xD20B15ECC3013028c3CC89CB6220D12D185b9de0",
 };
 
 /** Where the payer sends the money, and the time in which that is possible. */
