@@ -65,11 +65,6 @@ for (const project_key of PROJECT_KEYS) {
         const refund = await supabase.functions.invoke(`${PAYMENTS}/${id}/refund`, { headers });
         assert.equal(refund.data.payment_status, "refunded");
       });
-      await t.step("the sandbox function works as well", async () => {
-        const body = { amount_minor: 5, currency: "EUR", outcome: "pending" };
-        const made = await supabase.functions.invoke("api-v1-sandbox/payments", { headers, body });
-        assert.equal(made.data.status, "pending");
-      });
       await t.step("a decline is a FunctionsHttpError with the service's body", async () => {
         const body = { ...BODY, outcome: "declined" };
         const error = await refusal(supabase.functions.invoke(PAYMENTS, { headers, body }));

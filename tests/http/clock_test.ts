@@ -5,8 +5,16 @@
  */
 
 import assert from "node:assert/strict";
+import type { Payment } from "../../shared/schema/payment.ts";
 import type { CallOptions, TestKey, TestService } from "../support/service/service.ts";
-import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import {
+  advance,
+  APPROVED,
+  assertRefused,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const CLOCK = `${SANDBOX}/clock`;
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -152,6 +160,46 @@ serviceCase("POST /clock with an Idempotency-Key advances once", async (t, servi
   await t.step("and another body is a conflict", async () => {
     assert.equal((await send({ advance: 1 })).body.error.code, "idempotency_conflict");
   });
+});
+
+const APPROVED_LATER = { card: { token: "pm_card_visa" }, capture: "manual" };
+const SECURE_LATER = { ...APPROVED_LATER, card: { token: "pm_card_authenticationRequired" } };
+const MANDATE = { id: "M-1", signed_at: new Date().toISOString(), sequence: "recurring" };
+/** Times that a payment shows: [name; body; where it is; the status then] */
+const SHOWN: [string, Record<string, unknown>, (payment: Payment) => string, string][] = [
+  ["authorization", APPROVED_LATER, ({ capture_before }) => capture_before!, "cancelled"],
+  ["advance", SECURE_LATER, ({ capture_before }) => capture_before!, "cancelled"],
+  [
+    "bank transfer",
+    { method_kind: "sepa" },
+    ({ next_action }) => (next_action as { expires_at: string }).expires_at,
+    "failed",
+  ],
+  [
+    "collection",
+    { ...APPROVED.sepa, mandate: MANDATE },
+    ({ method }) => `${(method as { due_on: string }).due_on}T00:00:00.000Z`,
+    "completed",
+  ],
+];
+
+serviceCase("a clock that runs and is set to the time that a payment shows", async (t, service) => {
+  for (const [name, body, timeOf, status] of SHOWN) {
+    await t.step(`${name}: ${status}`, async () => {
+      const { body: { id } } = await service.pay(body);
+      if (name === "advance") await advance(service, id, "authorized");
+      const shown = async () => (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+      const time = timeOf(await shown());
+      await set(service, { to: time });
+      const ended = await shown();
+      assert.deepEqual([ended.status, ended.updated_at], [status, time]);
+      // The calls belong to the request that has made the payment.
+      const keys = await service.sql`
+        select distinct api_key_id from pay.provider_operations where subject_id = ${id}`;
+      assert.ok(keys.every(({ api_key_id }) => api_key_id === service.key.id));
+      await service.call("POST", `${SANDBOX}/reset`);
+    });
+  }
 });
 
 const YEAR_AHEAD = "2027-03-01T12:00:00.000Z";

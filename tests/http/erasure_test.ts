@@ -261,11 +261,6 @@ serviceCase("DELETE /v1/customers?email=", async (t, service) => {
     }
     assert.deepEqual((await call("GET", `${PAYMENTS}/${kept.id}`)).body.customer, ADA);
   });
-  await t.step("the address belongs to the fingerprint", async () => {
-    const other = { idempotency_key: "e" };
-    const response = await call("DELETE", `${CUSTOMERS}?email=b%40example.com`, other);
-    assertRefused(response, 409, "idempotency_conflict");
-  });
   await t.step("409 while a payment without an id is open", async () => {
     const open = await made(pay({ customer: without_id }));
     const refused = await call("DELETE", by_email);

@@ -1,11 +1,10 @@
 /**
  * The ledger and the balances in the API (contract §3): both sides of each movement, filters and
- * pages of `GET /v1/ledger_entries`, and a balance that is exact at any moment.
+ * pages of `GET /v1/ledger_entries`, and an exact balance. races/ledger_totals_test.ts has the
+ * balance of concurrent requests.
  */
 
 import assert from "node:assert/strict";
-import { parseApiKey } from "../../shared/core/api_key.ts";
-import { startSecondService } from "../support/service/second_service.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   advance,
@@ -13,7 +12,6 @@ import {
   assertRefused,
   LEDGER,
   PAYMENTS,
-  SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
 
@@ -139,8 +137,6 @@ serviceCase(
   },
 );
 
-/** The number of operations of each writer. */
-const TURNS = 60;
 serviceCase("GET /v1/balance", async (t, service) => {
   await t.step("of an environment without a movement is empty", async () => {
     const { body } = await service.call("GET", BALANCE);
@@ -219,51 +215,4 @@ serviceCase("GET /v1/balance is exact beyond JavaScript's safe integers", async 
     row("USD", sums[2]![2], "0", `-${sums[2]![2]}`, "processor"),
   ];
   assert.equal(text, `{"object":"balance","livemode":false,"balances":[${rows}]}`);
-});
-
-serviceCase("GET /v1/balance equals the sum of the entries at every moment", async (_t, first) => {
-  const second = startSecondService(first);
-  const environment_id = first.key.environment_id;
-  const key_hash = parseApiKey(first.key.text)!.hash;
-  const write = async ({ call }: Pick<TestService, "call">) => {
-    for (let i = 0; i < TURNS; i++) {
-      const made = await call("POST", `${SANDBOX}/payments`, {
-        body: { amount_minor: 100 + i, currency: i % 3 ? "EUR" : "USD", outcome: "success" },
-      });
-      assert.equal(made.status, 201, made.text);
-      await call("POST", `${PAYMENTS}/${made.body.id}/refund`, { body: { amount: 10 } });
-      await call("POST", TRANSFERS, {
-        body: { amount: 20, currency: "EUR", destination: APPROVED.sepa, settlement: "manual" },
-      });
-    }
-  };
-  /** Compares the balance with the entries in one snapshot. */
-  const compare = () =>
-    first.sql.begin("isolation level repeatable read", async (sql) => {
-      const [shown] = await sql`
-        select body from pay.balance(p_request => json_build_array(json_build_object(
-          'n', 1, 'key_hash', ${key_hash}::text, 'at', now()))::text)`;
-      const entries = await sql`
-        select currency, account,
-          coalesce(sum(amount_minor) filter (where direction = 'debit'), 0)::int as debits_minor,
-          coalesce(sum(amount_minor) filter (where direction = 'credit'), 0)::int as credits_minor
-        from pay.ledger_entries where environment_id = ${environment_id}
-        group by 1, 2 order by 1, 2`;
-      assert.deepEqual(
-        JSON.parse(shown!.body).balances,
-        entries.map((row) => ({ ...row, amount_minor: row.credits_minor - row.debits_minor })),
-      );
-    });
-  try {
-    let is_writing = true;
-    const writing = Promise.all([first, second, first, second].map(write))
-      .finally(() => is_writing = false);
-    writing.catch(() => {});
-    let readings = 0;
-    for (; is_writing; readings++) await compare();
-    await writing;
-    assert.ok(readings > 10, `${readings} readings`);
-  } finally {
-    await second.close();
-  }
 });
