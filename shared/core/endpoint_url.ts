@@ -92,7 +92,7 @@ interface EndpointUrlRules {
 
 /** An accepted URL. `host` is a name or an address without brackets. `port` is always set. */
 export interface EndpointUrl {
-  href: string;
+  url: URL;
   host: string;
   port: number;
 }
@@ -123,7 +123,7 @@ export function checkEndpointUrl(text: string, rules: EndpointUrlRules): Endpoin
       `"${host}" is a host of this service: use a host of your own`,
     );
   }
-  return { href: url.href, host, port };
+  return { url, host, port };
 }
 
 /** Refuses a text that the parser would repair, and parses the rest. */
@@ -149,7 +149,7 @@ function parseStrictly(text: string, allow_private: boolean): URL {
   refuseWhen(text.includes("#"), "fragment", "it contains a fragment (#)");
   // The parser drops an empty port silently, and gives no reason when it refuses a host.
   refuseWhen(authority!.endsWith(":"), "not_a_url", "the port is missing after the colon");
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   refuseWhen(url === null, "not_a_url", "its host or port is not valid");
   refuseWhen(url!.href.length > ENDPOINT_URL_LENGTH_MAX, "too_long", TOO_LONG);
   return url!;

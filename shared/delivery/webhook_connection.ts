@@ -216,5 +216,6 @@ export class WebhookConnectionPool {
 }
 
 function keyOf({ address, port, host, secure, ca_certs }: ConnectTarget): string {
-  return JSON.stringify([secure, host, port, address, ca_certs ?? null]);
+  // No host and no address contains a space.
+  return `${secure} ${host} ${port} ${address} ${ca_certs ?? null}`;
 }

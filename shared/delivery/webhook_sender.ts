@@ -99,7 +99,7 @@ export async function sendWebhook(request: WebhookRequest): Promise<WebhookResul
   const until = started + total_ms;
   const endpoint = readUrl(request);
   if (endpoint === null) return CONNECTION_FAILED;
-  const message = formatRequest(request, new URL(endpoint.href));
+  const message = formatRequest(request, endpoint.url);
   const connect_until = started + Math.min(connect_ms, total_ms);
   const addresses = await checkedAddresses(endpoint.host, request, connect_until);
   const targets = addresses.map((address) => targetOf(endpoint, address, request));
@@ -194,7 +194,7 @@ function targetOf(endpoint: EndpointUrl, address: string, request: WebhookReques
   return {
     ...(dial?.(address, endpoint.port) ?? { address, port: endpoint.port }),
     host: endpoint.host,
-    secure: endpoint.href.startsWith("https:"),
+    secure: endpoint.url.protocol === "https:",
     ...(ca_certs === undefined ? {} : { ca_certs }),
   };
 }

@@ -30,7 +30,7 @@ const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
   disputes: ["payment_id", "status"],
   transfers: ["status"],
   ledger_entries: ["subject_id", "transaction_id"],
-  webhook_deliveries: ["subject_id", "endpoint_id"],
+  webhook_deliveries: ["endpoint_id"],
 };
 
 /**

@@ -155,15 +155,10 @@ create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, su
 comment on index pay.webhook_deliveries_order is
   'pay_internal.blocking_delivery, pay_internal.lease_due: earlier events of the same payment that are still being tried.';
 
--- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. They
--- contain the environment because a reset leaves the deliveries of the retired environment under
--- the same endpoint, and a caller can name ids of another environment: a list must not read those
--- rows.
-create index webhook_deliveries_subject
-  on pay.webhook_deliveries (subject_id, environment_id, id);
-comment on index pay.webhook_deliveries_subject is
-  'pay_internal.list_column: lists with payment_id= and with event_id=.';
-
+-- Lists with endpoint_id=. It contains the environment because a reset leaves the deliveries of the
+-- retired environment under the same endpoint, and a caller can name ids of another environment: a
+-- list must not read those rows. The primary key finds the deliveries of an event, and of a payment
+-- through its events (pay_internal.deliveries_of).
 create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
 comment on index pay.webhook_deliveries_endpoint is 'pay_internal.list_column: lists with endpoint_id=.';

@@ -3460,9 +3460,10 @@ begin
   where k.environment_id = p_environment_id and k.api_key_id = s.api_key_id and k.key = s.key;
   with answered as materialized (
     select x.delivery_id, x.slot
-    from pay.webhook_deliveries d
+    from pay.events v
+    cross join lateral pay_internal.deliveries_of(v.environment_id, v.id) d
     join pay.attempt_log x on x.environment_id = d.environment_id and x.delivery_id = d.id
-    where d.subject_id = any (p_ids) and d.environment_id = p_environment_id
+    where v.subject_id = any (p_ids) and v.environment_id = p_environment_id
       and x.response is not null
     order by x.delivery_id, x.slot for update of x
   )
@@ -5034,12 +5035,13 @@ create or replace function pay_internal.write_instrument_event(
 ) returns bigint language plpgsql volatile as $$
 declare
   v_at constant timestamptz := p_instrument.updated_at;
-  v_from constant text := p_instrument.id || p_instrument.sequence;
+  v_id constant text :=
+    pay_internal.derived_id('evt_', v_at, p_instrument.id || p_instrument.sequence);
 begin
   return pay_internal.write_events(
-    array[row(p_caller.n, pay_internal.derived_id('evt_', v_at, v_from), p_type, p_instrument.id,
-      p_instrument.sequence, v_at, left(pay_internal.derived_id('whd_', v_at, v_from), -1),
-      p_request_id, p_idempotency_key, null, 1, null)::pay_internal.event_row],
+    array[row(p_caller.n, v_id, p_type, p_instrument.id, p_instrument.sequence, v_at,
+      pay_internal.delivery_stem(v_id), p_request_id, p_idempotency_key, null, 1, null
+    )::pay_internal.event_row],
     array[pay_internal.instrument_body(p_instrument)], array[p_caller]);
 end $$;
 
@@ -5644,10 +5646,7 @@ returns text language sql immutable as $$
         when p_filters ? 'customer_id' then 'customer_id'
       end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
-      when 'webhook_deliveries' then case
-        when p_filters ? 'subject_id' then 'subject_id'
-        when p_filters ? 'endpoint_id' then 'endpoint_id'
-      end
+      when 'webhook_deliveries' then case when p_filters ? 'endpoint_id' then 'endpoint_id' end
     end,
     'environment_id'
   )
@@ -5721,25 +5720,35 @@ create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
 ) returns text language plpgsql stable as $$
 declare
-  v_rows text := 'select t.* from (%s) s cross join lateral (
+  -- A delivery is read with its event.
+  v_most constant integer := pay_internal.page_rows()
+    / case p_kind when 'webhook_deliveries' then 2 else 1 end;
+  v_events constant text := format('select t.* from (%%s) s cross join lateral (
       select t.* from pay.events t
       where t.environment_id = $1 and t.subject_id = s.id
-      order by t.sequence limit pay_internal.page_rows() + 1
-    ) t limit pay_internal.page_rows() + 1';
-  v_are_few boolean;
-begin
-  if p_filters ? 'found' then return pay_internal.found_rows(p_filters -> 'found'); end if;
-  if p_kind <> 'events' or not p_filters ?| array['subject_id', 'instrument_id'] then
-    return null;
-  end if;
-  v_rows := format(v_rows, case
-    when p_filters ? 'subject_id' then 'select $2 ->> ''subject_id'' as id'
-    else 'select $2 ->> ''instrument_id'' as id union all
+      order by t.sequence limit %1$s
+    ) t limit %1$s', v_most + 1);
+  v_deliveries constant text := format('select t.* from (%%s) e
+    cross join lateral pay_internal.deliveries_of($1, e.id) t limit %s', v_most + 1);
+  v_subject constant text := 'select $2 ->> ''subject_id'' as id';
+  v_rows constant text := case
+    when p_filters ? 'found' then pay_internal.found_rows(p_filters -> 'found')
+    when p_kind = 'webhook_deliveries' and p_filters ? 'event_id'
+      then format(v_deliveries, 'select $2 ->> ''event_id'' as id')
+    when p_kind = 'webhook_deliveries' and p_filters ? 'subject_id'
+      then format(v_deliveries, format(v_events, v_subject))
+    when p_kind = 'events' and p_filters ? 'subject_id' then format(v_events, v_subject)
+    when p_kind = 'events' and p_filters ? 'instrument_id' then format(v_events,
+      'select $2 ->> ''instrument_id'' as id union all
       (select p.id from pay.payments p
        where p.instrument_id = any (array[$2 ->> ''instrument_id''])
          and p.instrument_id is not null and p.environment_id = $1
-       order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())' end);
-  execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
+       order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())')
+  end;
+  v_are_few boolean;
+begin
+  if v_rows is null or p_filters ? 'found' then return v_rows; end if;
+  execute format('select count(*) <= %s from (%s) few', v_most, v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;
@@ -5785,28 +5794,17 @@ create or replace function pay_internal.list_page(
 ) language plpgsql stable as $$
 declare
   v_filters jsonb := p_filters;
-  v_subject text;
   v_found jsonb;
   v_few text;
   v_column text;
+  v_source text;
+  -- The filter of which the source has no other rows.
+  v_filter text;
   v_match text;
   v_is_left boolean;
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of an event's deliveries has an index.
-  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
-    select coalesce(min(v.subject_id), '') into v_subject from pay.events v
-    where v.environment_id = p_environment_id and v.id = p_filters ->> 'event_id';
-  end if;
-  if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
-    data := '';
-    has_more := false;
-    return;
-  end if;
-  if v_subject is not null then
-    v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
-  end if;
   if p_kind = 'events' and p_filters ? 'request_id' then
     v_filters := v_filters
       || pay_internal.event_bounds(p_environment_id, p_filters ->> 'request_id');
@@ -5820,13 +5818,19 @@ begin
 
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
   v_column := case when v_few is null then pay_internal.list_column(p_kind, v_filters) end;
+  v_source := coalesce('(' || v_few || ')', format('pay.%I', p_kind));
+  v_filter := case
+    when v_few is null then v_column
+    when p_kind <> 'webhook_deliveries' then null
+    when v_filters ? 'event_id' then 'event_id'
+    else 'subject_id' end;
   select coalesce(
     string_agg(pay_internal.list_condition(p_kind, c), ' and '), 'true'
   )
   into v_match
-  from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
+  from jsonb_object_keys(v_filters - array[coalesce(v_filter, ''), 'id_from', 'id_before']) c;
   execute pay_internal.list_query(
-    coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
+    v_source,
     pay_internal.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
     v_match,
@@ -5852,8 +5856,8 @@ begin
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
     p_limit, p_at;
-  if p_counts and v_few is null and v_match = 'true' then
-    execute format('select count(*) from (select from pay.%I t where %s limit %s) counted', p_kind,
+  if p_counts and v_filter is not null and v_match = 'true' then
+    execute format('select count(*) from (select from %s t where %s limit %s) counted', v_source,
       pay_internal.list_range(p_kind, v_column), pay_internal.counted_rows() + 1)
     into total
     using p_environment_id, v_filters, coalesce(v_filters ->> 'id_before', '~'),
@@ -10597,6 +10601,23 @@ begin
     else p_attempts[:1] || p_attempts[3:] end || p_attempt;
 end $$;
 
+create or replace function pay_internal.delivery_stem(p_event_id text)
+returns text language plpgsql immutable parallel safe as $$
+begin
+  return 'whd_' || substr(p_event_id, 5, 23) || right(p_event_id, 1) || substr(p_event_id, 28, 1);
+end $$;
+
+create or replace function pay_internal.deliveries_of(p_environment_id text, p_event_id text)
+returns setof pay.webhook_deliveries language plpgsql stable rows 2 as $$
+declare
+  v_stem constant text := left(pay_internal.delivery_stem(p_event_id), -1);
+begin
+  return query
+    select d.* from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.event_id = p_event_id
+      and d.id > v_stem and d.id < v_stem || '~';
+end $$;
+
 create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
 returns text language plpgsql stable as $$
 begin
@@ -11038,8 +11059,9 @@ begin
       jsonb_build_object(
         'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
       true,
-      case when v_delivery.has_no_order or pay_internal.is_reordered(v_delivery.environment_id,
-        v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
+      case when v_delivery.has_no_order
+        or pay_internal.reordered_delivery(v_delivery.environment_id, v_delivery.endpoint_id,
+          v_delivery.subject_id) is not null then 'reorder' end);
     continue when v_fault.id is null;
     update pay.webhook_deliveries d
     set fault = v_fault.fault, fault_attempt = v_delivery.attempt,
@@ -11080,17 +11102,18 @@ begin
   where d.environment_id = p_environment_id and d.id = p_id;
 end $$;
 
-create or replace function pay_internal.is_reordered(
+create or replace function pay_internal.reordered_delivery(
   p_environment_id text, p_endpoint_id text, p_subject_id text
-) returns boolean language plpgsql stable as $$
+) returns text language plpgsql stable as $$
 begin
-  return exists (
-    select from pay.webhook_deliveries d
+  return (
+    select d.id from pay.webhook_deliveries d
     where d.status = 'pending'
       and d.environment_id is not distinct from p_environment_id
       and d.endpoint_id = p_endpoint_id
       and d.subject_id = p_subject_id
       and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
+    limit 1
   );
 end $$;
 
@@ -11131,13 +11154,8 @@ create or replace function pay_internal.release_overtaken(
   p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
 ) returns void language plpgsql volatile as $$
 begin
-  perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
-  from pay.webhook_deliveries d
-  where d.status = 'pending'
-    and d.environment_id is not distinct from p_environment_id
-    and d.endpoint_id = p_endpoint_id
-    and d.subject_id = p_subject_id
-    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
+  perform pay_internal.release_next_deliveries(array[p_environment_id], array[
+    pay_internal.reordered_delivery(p_environment_id, p_endpoint_id, p_subject_id)], p_at);
 end $$;
 
 create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
@@ -11146,12 +11164,12 @@ begin
   if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then return false; end if;
   return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
     select from pay.events v
-    join pay.webhook_deliveries w
-      on w.environment_id = v.environment_id and w.subject_id = v.subject_id
-      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
     join pay.events o
-      on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
+      on o.environment_id = v.environment_id and o.subject_id = v.subject_id
+      and o.sequence > v.sequence
+    cross join lateral pay_internal.deliveries_of(o.environment_id, o.id) w
     where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
+      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
   ));
 end $$;
 
@@ -11852,14 +11870,7 @@ begin
       on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
         and t.delivery = 'url'
     join pay.environments e on e.id = d.environment_id
-    where not exists (
-      select from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from d.environment_id
-        and w.endpoint_id = d.endpoint_id
-        and w.subject_id = d.subject_id
-        and w.sequence < d.sequence
-    )
+    where pay_internal.blocking_delivery(d) is null
     order by c.n
     limit 1
   ),
@@ -11888,8 +11899,9 @@ create or replace function pay.poll_deliveries(
 ) returns setof pay.leased_delivery
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
--- Each delivery is looked up once.
-set enable_memoize = off as $$
+-- Each delivery is looked up once. A bitmap of the pending ones would read all of them: the first
+-- plan is made while there is none.
+set enable_memoize = off set enable_bitmapscan = off as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.
@@ -12715,10 +12727,7 @@ left join pay_internal.sandbox_times clock on clock.environment_id = v.environme
 where v.sequence is not null
   and right(v.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
   and not exists (
-    select from pay.webhook_deliveries d
-    where d.environment_id = v.environment_id and d.event_id = v.id and d.endpoint_id = t.id
-      -- The index finds deliveries by their subject.
-      and d.subject_id = v.subject_id
+    select from pay_internal.deliveries_of(v.environment_id, v.id) d where d.endpoint_id = t.id
   );
 comment on view pay.invariant_outbox is
   'R6: every event has a delivery to every endpoint that subscribes to it';
@@ -12744,13 +12753,7 @@ where d.next_attempt_at = 'infinity' and d.due_at <= clock.now
     select from pay.sandbox_settings w
     where w.environment_id = d.environment_id and w.target_at is not null
   )
-  -- It does not wait for an earlier delivery.
-  and not exists (
-    select from pay.webhook_deliveries o
-    where o.status = 'pending' and o.environment_id = d.environment_id
-      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
-      and o.sequence < d.sequence
-  )
+  and pay_internal.blocking_delivery(d) is null
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d

@@ -275,9 +275,10 @@ begin
   where k.environment_id = p_environment_id and k.api_key_id = s.api_key_id and k.key = s.key;
   with answered as materialized (
     select x.delivery_id, x.slot
-    from pay.webhook_deliveries d
+    from pay.events v
+    cross join lateral pay_internal.deliveries_of(v.environment_id, v.id) d
     join pay.attempt_log x on x.environment_id = d.environment_id and x.delivery_id = d.id
-    where d.subject_id = any (p_ids) and d.environment_id = p_environment_id
+    where v.subject_id = any (p_ids) and v.environment_id = p_environment_id
       and x.response is not null
     order by x.delivery_id, x.slot for update of x
   )

@@ -415,12 +415,13 @@ create or replace function pay_internal.write_instrument_event(
 ) returns bigint language plpgsql volatile as $$
 declare
   v_at constant timestamptz := p_instrument.updated_at;
-  v_from constant text := p_instrument.id || p_instrument.sequence;
+  v_id constant text :=
+    pay_internal.derived_id('evt_', v_at, p_instrument.id || p_instrument.sequence);
 begin
   return pay_internal.write_events(
-    array[row(p_caller.n, pay_internal.derived_id('evt_', v_at, v_from), p_type, p_instrument.id,
-      p_instrument.sequence, v_at, left(pay_internal.derived_id('whd_', v_at, v_from), -1),
-      p_request_id, p_idempotency_key, null, 1, null)::pay_internal.event_row],
+    array[row(p_caller.n, v_id, p_type, p_instrument.id, p_instrument.sequence, v_at,
+      pay_internal.delivery_stem(v_id), p_request_id, p_idempotency_key, null, 1, null
+    )::pay_internal.event_row],
     array[pay_internal.instrument_body(p_instrument)], array[p_caller]);
 end $$;
 

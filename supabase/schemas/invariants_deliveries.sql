@@ -14,10 +14,7 @@ left join pay_internal.sandbox_times clock on clock.environment_id = v.environme
 where v.sequence is not null
   and right(v.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
   and not exists (
-    select from pay.webhook_deliveries d
-    where d.environment_id = v.environment_id and d.event_id = v.id and d.endpoint_id = t.id
-      -- The index finds deliveries by their subject.
-      and d.subject_id = v.subject_id
+    select from pay_internal.deliveries_of(v.environment_id, v.id) d where d.endpoint_id = t.id
   );
 comment on view pay.invariant_outbox is
   'R6: every event has a delivery to every endpoint that subscribes to it';
@@ -43,13 +40,7 @@ where d.next_attempt_at = 'infinity' and d.due_at <= clock.now
     select from pay.sandbox_settings w
     where w.environment_id = d.environment_id and w.target_at is not null
   )
-  -- It does not wait for an earlier delivery.
-  and not exists (
-    select from pay.webhook_deliveries o
-    where o.status = 'pending' and o.environment_id = d.environment_id
-      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
-      and o.sequence < d.sequence
-  )
+  and pay_internal.blocking_delivery(d) is null
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d

@@ -44,10 +44,7 @@ returns text language sql immutable as $$
         when p_filters ? 'customer_id' then 'customer_id'
       end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
-      when 'webhook_deliveries' then case
-        when p_filters ? 'subject_id' then 'subject_id'
-        when p_filters ? 'endpoint_id' then 'endpoint_id'
-      end
+      when 'webhook_deliveries' then case when p_filters ? 'endpoint_id' then 'endpoint_id' end
     end,
     'environment_id'
   )
@@ -132,33 +129,44 @@ returns text language sql immutable as $$
   end
 $$;
 
--- A query for the payments that a search can mean, if they are few. Or for all events of one subject, or of an
--- instrument and its payments, whose index by subject has another order than the list; null if there
--- are more rows than a page may read. Only the index by subject has the order of the query. Reads
--- the environment that is open; $1 to $4 as in pay_internal.list_query.
+-- A query for the payments that a search can mean, if they are few. Or for all events of one subject,
+-- or of an instrument and its payments, whose index by subject has another order than the list, or
+-- for the deliveries of an event or of a subject's events. Null if there are more rows than a page
+-- may read. Only the index by subject has the order of the query. Reads the environment that is
+-- open; $1 to $4 as in pay_internal.list_query.
 create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
 ) returns text language plpgsql stable as $$
 declare
-  v_rows text := 'select t.* from (%s) s cross join lateral (
+  -- A delivery is read with its event.
+  v_most constant integer := pay_internal.page_rows()
+    / case p_kind when 'webhook_deliveries' then 2 else 1 end;
+  v_events constant text := format('select t.* from (%%s) s cross join lateral (
       select t.* from pay.events t
       where t.environment_id = $1 and t.subject_id = s.id
-      order by t.sequence limit pay_internal.page_rows() + 1
-    ) t limit pay_internal.page_rows() + 1';
-  v_are_few boolean;
-begin
-  if p_filters ? 'found' then return pay_internal.found_rows(p_filters -> 'found'); end if;
-  if p_kind <> 'events' or not p_filters ?| array['subject_id', 'instrument_id'] then
-    return null;
-  end if;
-  v_rows := format(v_rows, case
-    when p_filters ? 'subject_id' then 'select $2 ->> ''subject_id'' as id'
-    else 'select $2 ->> ''instrument_id'' as id union all
+      order by t.sequence limit %1$s
+    ) t limit %1$s', v_most + 1);
+  v_deliveries constant text := format('select t.* from (%%s) e
+    cross join lateral pay_internal.deliveries_of($1, e.id) t limit %s', v_most + 1);
+  v_subject constant text := 'select $2 ->> ''subject_id'' as id';
+  v_rows constant text := case
+    when p_filters ? 'found' then pay_internal.found_rows(p_filters -> 'found')
+    when p_kind = 'webhook_deliveries' and p_filters ? 'event_id'
+      then format(v_deliveries, 'select $2 ->> ''event_id'' as id')
+    when p_kind = 'webhook_deliveries' and p_filters ? 'subject_id'
+      then format(v_deliveries, format(v_events, v_subject))
+    when p_kind = 'events' and p_filters ? 'subject_id' then format(v_events, v_subject)
+    when p_kind = 'events' and p_filters ? 'instrument_id' then format(v_events,
+      'select $2 ->> ''instrument_id'' as id union all
       (select p.id from pay.payments p
        where p.instrument_id = any (array[$2 ->> ''instrument_id''])
          and p.instrument_id is not null and p.environment_id = $1
-       order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())' end);
-  execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
+       order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())')
+  end;
+  v_are_few boolean;
+begin
+  if v_rows is null or p_filters ? 'found' then return v_rows; end if;
+  execute format('select count(*) <= %s from (%s) few', v_most, v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;
@@ -213,28 +221,17 @@ create or replace function pay_internal.list_page(
 ) language plpgsql stable as $$
 declare
   v_filters jsonb := p_filters;
-  v_subject text;
   v_found jsonb;
   v_few text;
   v_column text;
+  v_source text;
+  -- The filter of which the source has no other rows.
+  v_filter text;
   v_match text;
   v_is_left boolean;
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of an event's deliveries has an index.
-  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
-    select coalesce(min(v.subject_id), '') into v_subject from pay.events v
-    where v.environment_id = p_environment_id and v.id = p_filters ->> 'event_id';
-  end if;
-  if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
-    data := '';
-    has_more := false;
-    return;
-  end if;
-  if v_subject is not null then
-    v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
-  end if;
   if p_kind = 'events' and p_filters ? 'request_id' then
     v_filters := v_filters
       || pay_internal.event_bounds(p_environment_id, p_filters ->> 'request_id');
@@ -248,13 +245,19 @@ begin
 
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
   v_column := case when v_few is null then pay_internal.list_column(p_kind, v_filters) end;
+  v_source := coalesce('(' || v_few || ')', format('pay.%I', p_kind));
+  v_filter := case
+    when v_few is null then v_column
+    when p_kind <> 'webhook_deliveries' then null
+    when v_filters ? 'event_id' then 'event_id'
+    else 'subject_id' end;
   select coalesce(
     string_agg(pay_internal.list_condition(p_kind, c), ' and '), 'true'
   )
   into v_match
-  from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
+  from jsonb_object_keys(v_filters - array[coalesce(v_filter, ''), 'id_from', 'id_before']) c;
   execute pay_internal.list_query(
-    coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
+    v_source,
     pay_internal.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
     v_match,
@@ -280,8 +283,8 @@ begin
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
     p_limit, p_at;
-  if p_counts and v_few is null and v_match = 'true' then
-    execute format('select count(*) from (select from pay.%I t where %s limit %s) counted', p_kind,
+  if p_counts and v_filter is not null and v_match = 'true' then
+    execute format('select count(*) from (select from %s t where %s limit %s) counted', v_source,
       pay_internal.list_range(p_kind, v_column), pay_internal.counted_rows() + 1)
     into total
     using p_environment_id, v_filters, coalesce(v_filters ->> 'id_before', '~'),

@@ -16,6 +16,27 @@ begin
     else p_attempts[:1] || p_attempts[3:] end || p_attempt;
 end $$;
 
+-- The stem of the ids of an event's deliveries (shared/domain/changes/event.ts).
+create or replace function pay_internal.delivery_stem(p_event_id text)
+returns text language plpgsql immutable parallel safe as $$
+begin
+  return 'whd_' || substr(p_event_id, 5, 23) || right(p_event_id, 1) || substr(p_event_id, 28, 1);
+end $$;
+
+-- The deliveries of an event. The primary key finds them, because pay_internal.delivery_id changes
+-- the last character of the stem only and adds one. In plpgsql, so that no plan of a caller begins
+-- with the deliveries.
+create or replace function pay_internal.deliveries_of(p_environment_id text, p_event_id text)
+returns setof pay.webhook_deliveries language plpgsql stable rows 2 as $$
+declare
+  v_stem constant text := left(pay_internal.delivery_stem(p_event_id), -1);
+begin
+  return query
+    select d.* from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.event_id = p_event_id
+      and d.id > v_stem and d.id < v_stem || '~';
+end $$;
+
 -- The delivery that a pending delivery waits for: the first pending one of the same endpoint and
 -- subject, if it is earlier. Null: it waits for none. The comparison of the environment uses no
 -- index, as in pay.poll_deliveries.

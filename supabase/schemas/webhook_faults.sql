@@ -41,8 +41,9 @@ begin
       jsonb_build_object(
         'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
       true,
-      case when v_delivery.has_no_order or pay_internal.is_reordered(v_delivery.environment_id,
-        v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
+      case when v_delivery.has_no_order
+        or pay_internal.reordered_delivery(v_delivery.environment_id, v_delivery.endpoint_id,
+          v_delivery.subject_id) is not null then 'reorder' end);
     continue when v_fault.id is null;
     update pay.webhook_deliveries d
     set fault = v_fault.fault, fault_attempt = v_delivery.attempt,
@@ -84,18 +85,19 @@ begin
   where d.environment_id = p_environment_id and d.id = p_id;
 end $$;
 
--- Whether a subject has a pending delivery to an endpoint that was reordered and not sent since.
-create or replace function pay_internal.is_reordered(
+-- The pending delivery of a subject to an endpoint that was reordered and not sent since.
+create or replace function pay_internal.reordered_delivery(
   p_environment_id text, p_endpoint_id text, p_subject_id text
-) returns boolean language plpgsql stable as $$
+) returns text language plpgsql stable as $$
 begin
-  return exists (
-    select from pay.webhook_deliveries d
+  return (
+    select d.id from pay.webhook_deliveries d
     where d.status = 'pending'
       and d.environment_id is not distinct from p_environment_id
       and d.endpoint_id = p_endpoint_id
       and d.subject_id = p_subject_id
       and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
+    limit 1
   );
 end $$;
 
@@ -142,13 +144,8 @@ create or replace function pay_internal.release_overtaken(
   p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
 ) returns void language plpgsql volatile as $$
 begin
-  perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
-  from pay.webhook_deliveries d
-  where d.status = 'pending'
-    and d.environment_id is not distinct from p_environment_id
-    and d.endpoint_id = p_endpoint_id
-    and d.subject_id = p_subject_id
-    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
+  perform pay_internal.release_next_deliveries(array[p_environment_id], array[
+    pay_internal.reordered_delivery(p_environment_id, p_endpoint_id, p_subject_id)], p_at);
 end $$;
 
 -- Whether a delivery still waits because of its fault, so that the end of an earlier delivery does
@@ -160,12 +157,12 @@ begin
   if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then return false; end if;
   return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
     select from pay.events v
-    join pay.webhook_deliveries w
-      on w.environment_id = v.environment_id and w.subject_id = v.subject_id
-      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
     join pay.events o
-      on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
+      on o.environment_id = v.environment_id and o.subject_id = v.subject_id
+      and o.sequence > v.sequence
+    cross join lateral pay_internal.deliveries_of(o.environment_id, o.id) w
     where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
+      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
   ));
 end $$;
 

@@ -308,14 +308,7 @@ begin
       on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
         and t.delivery = 'url'
     join pay.environments e on e.id = d.environment_id
-    where not exists (
-      select from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from d.environment_id
-        and w.endpoint_id = d.endpoint_id
-        and w.subject_id = d.subject_id
-        and w.sequence < d.sequence
-    )
+    where pay_internal.blocking_delivery(d) is null
     order by c.n
     limit 1
   ),

@@ -51,8 +51,9 @@ create or replace function pay.poll_deliveries(
 ) returns setof pay.leased_delivery
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
--- Each delivery is looked up once.
-set enable_memoize = off as $$
+-- Each delivery is looked up once. A bitmap of the pending ones would read all of them: the first
+-- plan is made while there is none.
+set enable_memoize = off set enable_bitmapscan = off as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.

@@ -209,7 +209,7 @@ function checkUrl(url: string, request: ServiceRequest, settings: WebhookSetting
     return checkEndpointUrl(url, {
       allow_private: settings.allow_private && !request.context.livemode,
       own_hosts: [...settings.own_hosts],
-    }).href;
+    }).url.href;
   } catch (error) {
     if (!(error instanceof EndpointUrlError)) throw error;
     throw invalidParameter("url", error.message);

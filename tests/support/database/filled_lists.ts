@@ -22,9 +22,15 @@ const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
 const INSTRUMENT = idOf("ins_", 1);
 const CHECKOUT = idOf("chk_", 1);
-const HOT_EVENT = idOf("evt_", 20);
+const HOT_EVENT = idOf("evt_", 20_000);
 /** The payment HOT has a quarter of the rows. Each other payment has one row in a thousand. */
 const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
+/**
+ * The end of the id of an event and of its delivery. The last three characters are the places in
+ * which the two differ.
+ */
+const EVENT_NUMBER = "n * 1000";
+const EVENT = suffix(EVENT_NUMBER);
 /** The id of a transaction. The ids of its two entries end with 1 and 2. */
 const TRANSACTION = `'txn_' || ${suffix("n * 10")}`;
 
@@ -34,10 +40,16 @@ export async function fillLists(
   environment_id: string,
   { first = 1, rows }: { first?: number; rows: number },
 ): Promise<void> {
-  const insert = (table: string, prefix: string, columns: string, values: string) =>
+  const insert = (
+    table: string,
+    prefix: string,
+    columns: string,
+    values: string,
+    end = suffix("n"),
+  ) =>
     sql.unsafe(
       `insert into pay.${table} (environment_id, id, created_at, ${columns})
-       select '${environment_id}', '${prefix}' || ${suffix("n")}, now(), ${values}
+       select '${environment_id}', '${prefix}' || ${end}, now(), ${values}
        from generate_series(${first}, ${first + rows - 1}) n`,
     );
   const currency = "case when n % 5000 = 0 then 'USD' else 'EUR' end";
@@ -95,13 +107,15 @@ export async function fillLists(
     "events",
     "evt_",
     "type, subject_id, sequence, body",
-    `'payment.completed', ${SUBJECT}, nullif(n, n / 3 * 3), ${body}`,
+    `'payment.completed', ${SUBJECT}, nullif(n, n / 3 * 3), '{"id":"' || ${EVENT_NUMBER} || '"}'`,
+    EVENT,
   );
   await insert(
     "webhook_deliveries",
     "whd_",
     "event_id, event_type, endpoint_id, subject_id, status",
-    `'evt_' || ${suffix("n")}, 'payment.completed', '${ENDPOINT}', ${SUBJECT}, 'delivered'`,
+    `'evt_' || ${EVENT}, 'payment.completed', '${ENDPOINT}', ${SUBJECT}, 'delivered'`,
+    EVENT,
   );
   await sql.unsafe(
     `insert into pay.ledger_movements (environment_id, transaction_id, leg, kind, subject_id,
@@ -148,7 +162,7 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
   },
   webhook_deliveries: {
     endpoint_id: [undefined, ENDPOINT, idOf("whe_", 2)],
-    event_id: [undefined, HOT_EVENT, idOf("evt_", 3), idOf("evt_", 0)],
+    event_id: [undefined, HOT_EVENT, idOf("evt_", 3_000), idOf("evt_", 0)],
     subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
     status: [undefined, "delivered", "failed"],
   },
