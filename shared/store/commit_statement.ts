@@ -19,38 +19,22 @@ export interface RequestedChange {
   has_quota: boolean;
 }
 
-/** The rows of a change, and the columns of their types `pay_internal.payment_row` and so on. */
-const ROWS: Record<string, [rows: (change: ChangedRows) => readonly unknown[], columns: string]> = {
-  payments: [
-    ({ payment }) => [payment],
-    `id status amount_minor amount_refunded amount_refunding amount_released amount_disputed currency
-     method_kind reference customer_id instrument_id checkout_id sequence created_at updated_at body`,
-  ],
-  transfers: [
-    ({ transfer }) => [transfer],
-    "id status amount_minor currency sequence created_at updated_at body",
-  ],
-  refunds: [
-    ({ refunds }) => refunds,
-    "id payment_id status amount_minor currency created_at is_to_payer body",
-  ],
-  disputes: [
-    ({ disputes }) => disputes,
-    "id payment_id status amount_minor currency provider_reference created_at body",
-  ],
-  ledger: [
-    ({ ledger }) => ledger,
-    `transaction_id leg kind subject_id refund_id debit_account credit_account amount_minor currency
-     created_at`,
-  ],
-  events: [
-    ({ events }) => events,
-    `id type subject_id sequence created_at delivery_id request_id idempotency_key traceparent object
-     before`,
-  ],
+/** The columns of the types `pay_internal.payment_row` to `pay_internal.event_row`, after n. */
+const COLUMNS = {
+  payments: `id status amount_minor amount_refunded amount_refunding amount_released amount_disputed
+    currency method_kind reference customer_id instrument_id checkout_id sequence created_at
+    updated_at body`,
+  transfers: "id status amount_minor currency sequence created_at updated_at body",
+  refunds: "id payment_id status amount_minor currency created_at is_to_payer body",
+  disputes: "id payment_id status amount_minor currency provider_reference created_at body",
+  ledger: `transaction_id leg kind subject_id refund_id debit_account credit_account amount_minor
+    currency created_at`,
+  events: `id type subject_id sequence created_at delivery_id request_id idempotency_key traceparent
+    object before`,
 };
-const KINDS = Object.entries(ROWS).map(([kind, [rowsOf, columns]]) => ({
-  ...{ kind, rowsOf, columns: columns.split(/\s+/) },
+type Kind = keyof typeof COLUMNS;
+const KINDS = Object.entries(COLUMNS).map(([kind, names]) => ({
+  ...{ kind: kind as Kind, columns: names.split(/\s+/) },
 }));
 
 /** Returns the arguments of a statement that are rows of changes, from a place on. */
@@ -135,13 +119,18 @@ export function changedRows(list: readonly ChangedRows[], members: object): (str
     if (text.includes("\n")) throw new Error("A text of a change has a line break");
     return lines.push(text);
   };
-  const texts = KINDS.map(({ rowsOf, columns }) => {
+  const texts = KINDS.map(({ kind, columns }) => {
     const rows = list.flatMap((change, i) =>
-      rowsOf(change).map((row) => row ? rowText(columns, row, i + 1, addLine) : [])
-    ).flat();
+      rowsIn(change, kind).flatMap((row) => row ? rowText(columns, row, i + 1, addLine) : [])
+    );
     return rows.length === 0 ? null : `{${rows.join()}}`;
   });
   return [lines.join("\n"), ...texts];
+}
+
+function rowsIn(change: ChangedRows, kind: Kind): readonly (object | null)[] {
+  if (kind === "payments") return [change.payment];
+  return kind === "transfers" ? [change.transfer] : change[kind];
 }
 
 /**
