@@ -10,6 +10,7 @@ import { formatTime, systemClock } from "../../shared/core/clock.ts";
 import { formatAmount, parseDecimal } from "../../shared/core/currency.ts";
 import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
+import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
 import {
   decideResult,
   decideStoredEvent,
@@ -215,8 +216,8 @@ class Desk {
   async #matchOne({ event: name, fee }: MatchCommand, target: string): Promise<void> {
     for (const retries = new Retries();; await retries.again(() => busy(nameOf(name)))) {
       const work = await this.#readEvent(name, target);
-      const subject: Payment | Transfer = JSON.parse(work.subject_body!);
-      const refund: Refund | null = work.refund_body === null ? null : JSON.parse(work.refund_body);
+      const subject = readSubject(work.subject_body!);
+      const refund = work.refund_body === null ? null : readRefund(work.refund_body);
       const [given] = ours(work, [work.event!]);
       const refund_id = refund?.id ?? null;
       const moved = movementOf(subject, refund, work.event!);

@@ -10,7 +10,6 @@ import type { AuthenticationResult } from "../schema/payment_body.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { PaymentStatus } from "../schema/statuses.ts";
 import type { RefundStatus } from "../schema/statuses.ts";
-import type { Refund } from "../schema/refund.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { Change } from "../store/commit_rows.ts";
 import { applyEvent, NO_PARTS } from "../domain/operations/apply_event.ts";
@@ -21,6 +20,7 @@ import {
   responseOnly,
 } from "../domain/changes/change_builder.ts";
 import type { RequestContext } from "../domain/changes/event.ts";
+import { readRefund } from "../domain/changes/read_resource.ts";
 import { invalidDisputeState, isOpen } from "../domain/payments/dispute_payment.ts";
 import {
   advancesOf,
@@ -317,7 +317,7 @@ export function decideAdvanceRefund(
   context: RequestContext,
   return_code?: string,
 ): Change {
-  const refund: Refund = JSON.parse(body);
+  const refund = readRefund(body);
   const failure = return_code === undefined ? {} : failureOf(payment, return_code);
   const { id: refund_id, status, amount_minor } = refund;
   if (to === status) return responseOnly(payment, { status: 200, body });

@@ -15,6 +15,7 @@ import { parseSettings } from "../store/sandbox_settings.ts";
 import type { Origins } from "../domain/changes/origin.ts";
 import { ChangeBuilder } from "../domain/changes/change_builder.ts";
 import { isChallengeToken } from "./challenge_url.ts";
+import { readPayment } from "../domain/changes/read_resource.ts";
 
 export type Challenges = ReturnType<typeof createChallenges>;
 
@@ -26,7 +27,7 @@ export function createChallenges(
     const found = isChallengeToken(token) ? await store.readChallenge(token) : null;
     if (!found) throw new ApiError("not_found", "This link leads to no payment");
     const settings = parseSettings(found.settings);
-    return { ...found, settings, payment: JSON.parse(found.body) as Payment };
+    return { ...found, settings, payment: readPayment(found.body) };
   }
 
   return {

@@ -10,11 +10,11 @@ import type { Payment } from "../schema/payment.ts";
 import type { AdvancePaymentBody } from "../schema/payment_advance.ts";
 import type { AdvanceRefundBody } from "../schema/refund_body.ts";
 import type { ResetSandboxBody } from "../schema/service.ts";
-import type { Refund } from "../schema/refund.ts";
 import type { AdvanceTransferBody } from "../schema/transfer_body.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { Store } from "../store/store.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../domain/changes/change_writer.ts";
+import { readRefund } from "../domain/changes/read_resource.ts";
 import {
   type Reply,
   type ServiceRequest,
@@ -71,7 +71,7 @@ export function createSandboxMoves(
       const loaded = await store.load(request.access, "refunds", id, request.idempotency);
       if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
       const access = withoutRateCount(request.access);
-      const { payment_id }: Refund = JSON.parse(loaded.body);
+      const { payment_id } = readRefund(loaded.body);
       return await changes.change<Payment>(
         { ...request, access },
         "payments",

@@ -10,9 +10,9 @@ import type { Vault } from "../../core/vault.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import { sealContextOf } from "../../domain/providers/sealed_details.ts";
+import { readSubject } from "../../domain/changes/read_resource.ts";
 import { collectionOf } from "../../domain/payments/collection.ts";
 import type { Payment } from "../../schema/payment.ts";
-import type { Transfer } from "../../schema/transfer.ts";
 import type { BankStore } from "../../store/bank_store.ts";
 import { readBankSettings } from "./bank_settings.ts";
 import { type ExportedFile, filesOf, uetrOf, type WaitingOrder } from "./export_orders.ts";
@@ -38,7 +38,7 @@ export async function exportOrders(
   const waiting = await store.ordersToExport(account.id, ORDERS_MAX);
   if (waiting.length === 0) return [];
   const orders = waiting.map(({ subject_body, ...order }) => {
-    const subject: Payment | Transfer = JSON.parse(subject_body);
+    const subject = readSubject(subject_body);
     // A refund goes to its own account, or back to that of the payer.
     return { ...order, subject, owners: [order.id, subject.id] };
   });

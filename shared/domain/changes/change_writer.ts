@@ -10,6 +10,7 @@ import type { Committed, Store } from "../../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
 import { responseOnly, type Subject } from "./change_builder.ts";
+import { readPayment } from "./read_resource.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /** Decides a change of a loaded resource. Null: the resource stays as it is. */
@@ -70,12 +71,12 @@ export class ChangeWriter {
     decide: Decide<T>,
   ): Promise<Reply> {
     return this.#loop.run(request, kind, id, async ({ body }, access) => {
-      const subject: T = JSON.parse(body);
+      const subject = kind === "payments" ? readPayment(body) : JSON.parse(body);
       let change: Change | StoredResponse;
       try {
         change = await span(
           "decide",
-          () => decideOrStore(request, subject, body, decide),
+          () => decideOrStore(request, subject as T, body, decide),
         );
       } catch (error) {
         // A concurrent duplicate can have changed the resource after the load looked for its key.

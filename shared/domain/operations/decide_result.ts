@@ -15,6 +15,7 @@ import { type Effect, type Expected, movementsOf, type Parts } from "../provider
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
+import { readRefund } from "../changes/read_resource.ts";
 import { declineResponse } from "../payments/payment_steps.ts";
 import type {
   ProviderEvent,
@@ -398,7 +399,7 @@ function partsOf({ refund, dispute }: Operation): Parts {
 /** Returns the same parts, with what the change has made of the refund. */
 function presentParts(operation: Operation, { refund_body }: ResourceChange): Parts {
   const parts = partsOf(operation);
-  return parts.refund && refund_body ? { ...parts, refund: JSON.parse(refund_body) } : parts;
+  return parts.refund && refund_body ? { ...parts, refund: readRefund(refund_body) } : parts;
 }
 
 function changeOf(subject: Payment | Transfer, context: EventContext): ResourceChange {

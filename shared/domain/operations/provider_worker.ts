@@ -12,6 +12,7 @@ import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/pr
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { IGNORED } from "../providers/effect.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
+import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { portOf, type ProviderReply, type StoredProviderEvent } from "../providers/connector.ts";
 import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
@@ -158,7 +159,7 @@ export class ProviderWorker {
         const { environment_id, subject_body } = given;
         // Another worker has booked the event.
         if (subject_body === null) return "gone";
-        const { id } = JSON.parse(subject_body);
+        const { id } = readSubject(subject_body);
         const present = await store.readSubject(environment_id, id, event.refund_id, event);
         if (!present) return "gone";
         const { booked_minor, ...bodies } = present;
@@ -188,8 +189,8 @@ export class ProviderWorker {
         : applyUnmatched(ours, context);
       return await this.#record(accountRecord(environment_id, ours, effect, event.booked_minor));
     }
-    const subject: Operation["subject"] = JSON.parse(subject_body);
-    const refund = refund_body === null ? null : JSON.parse(refund_body);
+    const subject = readSubject(subject_body);
+    const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withRest(work, event, subject);
     const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
     const is_result = work.operation?.op === event.op && work.operation.state !== "settled";

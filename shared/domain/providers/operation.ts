@@ -10,6 +10,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
+import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { BankDetails } from "./bank_details.ts";
 import type { TestBehaviour } from "./test_values.ts";
 
@@ -98,8 +99,8 @@ export function operationOf(
 ): Operation {
   return {
     ...row,
-    subject: JSON.parse(subject_body!),
-    refund: refund_body === null ? null : JSON.parse(refund_body),
+    subject: readSubject(subject_body!),
+    refund: refund_body === null ? null : readRefund(refund_body),
     dispute: row.request.dispute && dispute_body !== null ? JSON.parse(dispute_body) : dispute,
   };
 }

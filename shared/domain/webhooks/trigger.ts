@@ -14,6 +14,7 @@ import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { type TriggeredEvent, triggeredEvent } from "../changes/event.ts";
+import { readPayment } from "../changes/read_resource.ts";
 import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
@@ -70,7 +71,7 @@ export function createTrigger(options: {
     const paid = await store.load(counted, "payments", body.payment_id)
       .catch(missing('No payment has the id in "payment_id"'));
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
-    const payment: Payment = JSON.parse(paid.body);
+    const payment = readPayment(paid.body);
 
     const event = triggeredEvent({
       type: body.event,
