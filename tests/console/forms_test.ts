@@ -38,7 +38,7 @@ consoleCase("an API error appears at its field, with its code", async (step, pla
       await choose(instrument, new RegExp(`^${variant} `));
       await submit({ [label]: typed }, "Create payment");
       await fault().waitFor();
-      // The form focuses the field after the browser has painted the error.
+      // The form focuses the field after it has rendered the error.
       const field = page.locator('[aria-invalid="true"]:focus');
       await field.waitFor();
       assert.equal(await field.count(), 1);

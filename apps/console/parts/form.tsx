@@ -54,8 +54,11 @@ export function Form<T>(props: FormProps<T>) {
 
   useLayoutEffect(() => {
     if (!failure) return;
-    const fault = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
-    (fault ?? form.current?.querySelector<HTMLElement>('[role="alert"]'))?.focus();
+    // The fields render the failure after this component, in the same task.
+    queueMicrotask(() => {
+      const fault = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
+      (fault ?? form.current?.querySelector<HTMLElement>('[role="alert"]'))?.focus();
+    });
   }, [failure]);
 
   const submit = async (event: SubmitEvent) => {
