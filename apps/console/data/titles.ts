@@ -48,8 +48,15 @@ export function wordsOf(section: string): { one: string; noun: string } {
   return { one, noun: `${one}s`.replace(/ys$/, one.endsWith("ey") ? "ys" : "ies") };
 }
 
-export function createName(section: string): string {
-  return NAMES[section]?.create ?? sectionName(section);
+/** @param article the words in place of `a`: `Create the first payment` */
+export function createName(section: string, article?: string): string {
+  const name = NAMES[section]?.create ?? sectionName(section);
+  return article === undefined ? name : name.replace(/ an? /, ` ${article}`);
+}
+
+/** Whether a page makes items of a section. */
+export function hasCreatePage(section: string): boolean {
+  return NAMES[section]?.create !== undefined;
 }
 
 /** Returns the name of a page, such as `Payment …k3v9q2`. */

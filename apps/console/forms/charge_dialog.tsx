@@ -5,7 +5,6 @@ import { RAILS } from "../../../shared/domain/rails.ts";
 import { call } from "../data/calls.ts";
 import { openCreated, openDeclined } from "../data/created_payment.ts";
 import { useDraft } from "../data/draft.ts";
-import { currencyDigits } from "../data/money.ts";
 import { AmountFields, TextField } from "../parts/fields.tsx";
 import { FormDialog } from "../parts/form.tsx";
 import { amountOf, present } from "./create_body.ts";
@@ -40,7 +39,7 @@ export function ChargeDialog(
           ? "The payment is collected under the mandate."
           : "If the issuer asks for 3-D Secure, the payment is declined."}
       </p>
-      <AmountFields field={field} hint={`At most ${currencyDigits(currency)} decimals`} />
+      <AmountFields field={field} />
       <TextField {...field("description", "Description")} optional />
     </FormDialog>
   );

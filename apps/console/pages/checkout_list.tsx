@@ -7,7 +7,6 @@ import { href } from "../data/route.ts";
 import { kindOfCheckout } from "../data/words.ts";
 import { choiceOf } from "../parts/filters.tsx";
 import { type List, tableOf } from "../parts/list_page.tsx";
-import { NewLink } from "../parts/page_parts.tsx";
 import { ABOUT_COLUMNS, moneyColumns } from "./money_lists.tsx";
 
 export const CHECKOUTS: List<Checkout> = {
@@ -20,12 +19,8 @@ export const CHECKOUTS: List<Checkout> = {
   read: (params) => call("checkouts", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor max_payments payments_count " +
     "payment_id customer.id customer.email customer.name reference description expires_at metadata",
-  action: <NewLink section="checkouts" class="button primary">Create checkout</NewLink>,
   empty: () => (
-    <>
-      <p>A checkout is a page on which a payer chooses how to pay. A link takes many payers.</p>
-      <NewLink section="checkouts" class="button">Create the first checkout</NewLink>
-    </>
+    <p>A checkout is a page on which a payer chooses how to pay. A link takes many payers.</p>
   ),
   show: tableOf(
     "Checkouts",

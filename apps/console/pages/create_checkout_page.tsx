@@ -10,7 +10,6 @@ import { call } from "../data/calls.ts";
 import { useClock } from "../data/clock.ts";
 import { useDraft } from "../data/draft.ts";
 import { showFlash } from "../data/flash.ts";
-import { currencyDigits } from "../data/money.ts";
 import { go } from "../data/route.ts";
 import { label, USAGE_WORDS } from "../data/words.ts";
 import { checkoutBody, FIRST_CHECKOUT } from "../forms/checkout_body.ts";
@@ -25,8 +24,6 @@ import {
 } from "../parts/fields.tsx";
 import { FormPage } from "../parts/form.tsx";
 import { Preview } from "../parts/reference.tsx";
-
-const PATH = "/api-v1-payments/v1/checkouts";
 
 /** The page with the form. */
 export function CreateCheckoutPage() {
@@ -45,7 +42,7 @@ export function CreateCheckoutPage() {
       done={done}
       act="Create checkout"
       acting="Creating…"
-      preview={<Preview path={PATH} operation={`checkouts/POST${PATH}`} body={body} />}
+      preview={<Preview path="/api-v1-payments/v1/checkouts" group="checkouts" body={body} />}
     >
       <section class="group">
         <Choices
@@ -55,7 +52,7 @@ export function CreateCheckoutPage() {
           set={(kind) => change({ kind })}
           options={[["one", "One payer"], ["link", "Many payers: a link"]]}
         />
-        <AmountFields field={field} hint={`At most ${currencyDigits(draft.currency)} decimals`} />
+        <AmountFields field={field} />
         <TextField
           {...field("other_prices", "Other prices")}
           rows={2}

@@ -16,7 +16,6 @@ import { FormPage } from "../parts/form.tsx";
 import { showFlash } from "../data/flash.ts";
 import { MethodFields } from "../forms/method_fields.tsx";
 import { MetadataFields } from "../forms/metadata_fields.tsx";
-import { currencyDigits } from "../data/money.ts";
 import { Preview } from "../parts/reference.tsx";
 import { route } from "../data/route.ts";
 
@@ -89,17 +88,13 @@ export function CreatePage() {
       preview={
         <Preview
           path={path}
-          operation={`${forced ? "sandbox" : "payments"}/POST${path}`}
+          group={forced ? "sandbox" : "payments"}
           body={() => createBody(draft)}
         />
       }
     >
       <section class="group">
-        <AmountFields
-          field={field}
-          hint={`At most ${currencyDigits(draft.currency)} decimals`}
-          currencies={COMMON_CURRENCIES}
-        />
+        <AmountFields field={field} currencies={COMMON_CURRENCIES} />
       </section>
       <section class="group">
         <Choices

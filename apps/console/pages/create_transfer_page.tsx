@@ -61,7 +61,7 @@ export function CreateTransferPage() {
       preview={
         <Preview
           path="/api-v1-payments/v1/transfers"
-          operation="transfers/POST/api-v1-payments/v1/transfers"
+          group="transfers"
           body={() => transferBody(draft)}
         />
       }

@@ -15,7 +15,6 @@ import {
   REFUND_STATUSES,
   TRANSFER_STATUSES,
 } from "../../../shared/core/vocabulary.ts";
-import { NewLink } from "../parts/page_parts.tsx";
 import { RAILS } from "../../../shared/domain/rails.ts";
 import type { PaymentText } from "../../../shared/schema/payment.ts";
 import { ACCOUNT_TEXTS, ACCOUNTS, label } from "../data/words.ts";
@@ -153,13 +152,7 @@ export const PAYMENTS: List<Payment> = {
   csv: "id created_at status amount_decimal currency amount_minor amount_captured " +
     "amount_refunded amount_disputed method_kind instrument_id checkout_id off_session customer.id " +
     `customer.email customer.name ${TEXTS} failure_code advice metadata`,
-  action: <NewLink section="payments" class="button primary">Create payment</NewLink>,
-  empty: () => (
-    <>
-      <p>Create a payment with a test card and watch its status.</p>
-      <NewLink section="payments" class="button">Create the first payment</NewLink>
-    </>
-  ),
+  empty: () => <p>Create a payment with a test card and watch its status.</p>,
   show: tableOf("Payments", paymentColumns(({ id }) => href(["payments", id]))),
 };
 
@@ -218,12 +211,10 @@ export const TRANSFERS: List<Transfer> = {
   read: (params) => call("transfers", "list", params),
   csv: "id created_at status amount_decimal currency amount_minor destination description " +
     "failure_code payee_check completed_at metadata",
-  action: <NewLink section="transfers" class="button primary">Create transfer</NewLink>,
   empty: () => (
-    <>
-      <p>A transfer moves money of the available balance to a bank account or a wallet.</p>
-      <NewLink section="transfers" class="button">Create the first transfer</NewLink>
-    </>
+    <p>
+      A transfer moves money of the available balance to a bank account or a wallet.
+    </p>
   ),
   show: tableOf("Transfers", TRANSFER_COLUMNS),
 };

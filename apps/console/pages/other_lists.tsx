@@ -19,7 +19,6 @@ import { type Column, timeColumn } from "../parts/list_table.tsx";
 import { endOfPath, statusTone } from "../data/logged_request.ts";
 import { Mention } from "../parts/mention.tsx";
 import { href } from "../data/route.ts";
-import { NewLink } from "../parts/page_parts.tsx";
 import { NewSecret } from "../parts/secret_card.tsx";
 import { Breaking, Status, Time } from "../parts/text.tsx";
 import { Events } from "../parts/timeline.tsx";
@@ -46,15 +45,11 @@ export const ENDPOINTS: List<WebhookEndpoint> = {
   section: "webhooks",
   page_size: MAX_PAGE,
   read: (params) => call("webhookEndpoints", "list", params),
-  action: <NewLink section="webhooks" class="button primary">Add endpoint</NewLink>,
   empty: () => (
-    <>
-      <p>
-        An endpoint is a URL of yours that gets signed events, or an inbox from which your program
-        reads them.
-      </p>
-      <NewLink section="webhooks" class="button">Add the first endpoint</NewLink>
-    </>
+    <p>
+      An endpoint is a URL of yours that gets signed events, or an inbox from which your program
+      reads them.
+    </p>
   ),
   show: tableOf("Webhook endpoints", [
     {
@@ -198,14 +193,10 @@ export function RequestTags({ request }: { request: LoggedRequest }) {
 export const FAULTS: List<Fault> = {
   section: "faults",
   read: (params) => call("sandbox", "listFaults", params),
-  action: <NewLink section="faults" class="button primary">Declare a fault</NewLink>,
   empty: () => (
-    <>
-      <p>
-        A fault makes the next matching request, delivery or call to the simulated provider fail.
-      </p>
-      <NewLink section="faults" class="button">Declare the first fault</NewLink>
-    </>
+    <p>
+      A fault makes the next matching request, delivery or call to the simulated provider fail.
+    </p>
   ),
   show: (faults) => <FoldedFaults faults={faults} />,
 };

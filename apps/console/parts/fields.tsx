@@ -3,6 +3,7 @@
 import { type ComponentChildren, createContext, type TargetedEvent } from "preact";
 import { useContext, useId } from "preact/hooks";
 import { concerns, type Failure } from "../data/failure.ts";
+import { currencyDigits } from "../data/money.ts";
 
 export const FormFailure = createContext<Failure | null>(null);
 
@@ -154,23 +155,25 @@ export function OverlapField(props: ValueProps) {
 
 /**
  * The amount and the currency of a form. `field` returns the properties of a field of its draft.
+ * @param props.hint by default the decimals of the currency
  * @param props.currencies suggestions; the user can type any other
  */
 export function AmountFields(props: {
   field: (name: "amount" | "currency", label: string, ...params: string[]) => ValueProps;
-  hint: ComponentChildren;
+  hint?: ComponentChildren;
   currencies?: readonly string[];
 }) {
-  const { field, hint, currencies } = props;
+  const { field, currencies } = props;
+  const currency = field("currency", "Currency");
   return (
     <div class="row">
       <TextField
         {...field("amount", "Amount", "amount", "amount_minor")}
         inputMode="decimal"
-        hint={hint}
+        hint={props.hint ?? `At most ${currencyDigits(currency.value)} decimals`}
       />
       <TextField
-        {...field("currency", "Currency")}
+        {...currency}
         class="short"
         list={currencies && "currencies"}
         hint="ISO code, USDC, USDT"

@@ -10,9 +10,9 @@ import { type Column, ListTable, type RowAttributes } from "./list_table.tsx";
 import { useLive } from "../data/live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { LacksScope } from "../data/permissions.ts";
-import { Crumb, Title } from "./page_parts.tsx";
+import { Crumb, NewLink, Title } from "./page_parts.tsx";
 import { href } from "../data/route.ts";
-import { sectionName, wordsOf } from "../data/titles.ts";
+import { createName, hasCreatePage, sectionName, wordsOf } from "../data/titles.ts";
 import { countText } from "../data/words.ts";
 
 /** Number of items on a page, unless the list has another one. */
@@ -34,7 +34,7 @@ export interface List<T> {
   read: (params: ListParams) => Call<Page<T>>;
   /** The columns of the CSV file, separated by spaces. Absent: the page saves no file. */
   csv?: string;
-  /** The way to make an item. */
+  /** The way to make an item, if the section has no page for it. */
   action?: ComponentChildren;
   /** Text above the filters. */
   about?: (query: Query) => ComponentChildren;
@@ -62,6 +62,10 @@ export function tableOf<T extends { id: string }>(
 
 export function ListPage<T extends object>({ list, query }: { list: List<T>; query: Query }) {
   const { section, all = {}, csv } = list;
+  const newLink = (article: string, looks: string) =>
+    hasCreatePage(section) &&
+    <NewLink section={section} class={looks}>{createName(section, article)}</NewLink>;
+  const action = list.action ?? newLink("", "button primary");
   const { one, noun } = wordsOf(section);
   const filters = list.filters?.(query) ?? [];
   const { values, failure: unsent } = readFilters(filters, query);
@@ -80,14 +84,14 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
     <>
       {list.crumb !== undefined && <Crumb section={list.crumb} />}
       <Title title={list.title?.(query) ?? sectionName(section)}>
-        {csv === undefined ? list.action : (
+        {csv === undefined ? action : (
           <div class="title-actions">
             <ExportButton
               noun={noun}
               read={is_refused || !is_readable ? null : read}
               columns={csv}
             />
-            {list.action}
+            {action}
           </div>
         )}
       </Title>
@@ -118,7 +122,12 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
                             <a href={href([section], all)}>Show all {noun}</a>
                           </Empty>
                         )
-                        : <Empty title={`No ${noun} yet`}>{list.empty(query)}</Empty>}
+                        : (
+                          <Empty title={`No ${noun} yet`}>
+                            {list.empty(query)}
+                            {newLink("the first ", "button")}
+                          </Empty>
+                        )}
                     </NoItems>
                   )}
                 <Total of={page} one={one} noun={noun} />

@@ -48,20 +48,25 @@ export function ReferenceLink({ section }: { section?: string | undefined }) {
 
 /**
  * The method, the path and the body of the request.
- * @param props.operation the operation in the reference, as in `referenceUrl`
+ * @param props.group the group of the operation in the reference
  * @param props.body builds the body; its error is shown in place of the body
  */
-export function Preview(props: { path: string; operation: string; body: () => unknown }) {
-  const { path, operation } = props;
+export function Preview(
+  { path, group, body }: { path: string; group: string; body: () => unknown },
+) {
   return (
     <aside class="preview" aria-label="The request">
       <p class="preview-title">
         <span>
           <strong>POST</strong> <code>{path}</code>
         </span>
-        {isLocalStart() && <a href={referenceUrl(operation)} {...NEW_TAB}>Reference</a>}
+        {isLocalStart() && (
+          <a href={referenceUrl(`${group}/POST${path}`)} {...NEW_TAB}>
+            Reference
+          </a>
+        )}
       </p>
-      <Json value={previewOf(props.body)} label="Body of the request" />
+      <Json value={previewOf(body)} label="Body of the request" />
     </aside>
   );
 }
