@@ -138,13 +138,11 @@ begin
     from unnest(p_found) f where f.outcome = 'ok' order by f.n);
 end $$;
 
-create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
-returns pay.admission language plpgsql volatile as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), p_hold, false);
+create or replace function pay_internal.admit_one(
+  p_request text, p_hold text default 'shared', p_is_read boolean default false
+) returns pay.admission language plpgsql volatile as $$
 begin
-  return v_found[1];
+  return (pay_internal.admit(pay_internal.requests_of(p_request), p_hold, p_is_read))[1];
 end $$;
 
 create or replace function pay_internal.refuse_live(p_access pay.admission)
@@ -5594,9 +5592,7 @@ $$;
 create or replace function pay.balance(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
 begin
   if v_access.outcome = 'ok' then
     select format(
@@ -8250,9 +8246,7 @@ end $$;
 create or replace function pay.read_position(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
 begin
   if v_access.outcome = 'ok' then
     v_access.body := pay_internal.sandbox_position(v_access.environment_id);
@@ -8322,9 +8316,8 @@ end $$;
 create or replace function pay.read_clock(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
+  v_access pay.admission := pay_internal.refuse_live(
+    pay_internal.admit_one(p_request, 'shared', true));
   v_settings pay.sandbox_settings;
 begin
   if v_access.outcome = 'ok' then
@@ -8557,9 +8550,8 @@ end $$;
 create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
 returns pay.admission language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
+  v_access pay.admission := pay_internal.refuse_live(
+    pay_internal.admit_one(p_request, 'shared', true));
   v_until constant timestamptz := coalesce(p_until::timestamptz, 'infinity');
 begin
   if v_access.outcome = 'ok' then
@@ -8986,9 +8978,7 @@ create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_fault pay.faults;
 begin
   if v_access.outcome <> 'ok' then return v_access; end if;
@@ -9536,9 +9526,7 @@ grant execute on function pay.store_transcript_line(text, bigint, text, integer)
 create or replace function pay.transcript(p_request text, p_after bigint) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_most_bytes constant integer := 256 * 1024;
   v_bytes integer := 0;
   v_lines text[] := '{}';
@@ -10546,9 +10534,7 @@ end $$;
 create or replace function pay.read_pending_quota(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_quota bigint;
 begin
   if v_access.outcome = 'ok' then
@@ -11465,9 +11451,7 @@ create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_endpoint pay.webhook_endpoints;
 begin
   if v_access.outcome <> 'ok' then return v_access; end if;

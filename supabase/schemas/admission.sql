@@ -194,13 +194,11 @@ begin
     from unnest(p_found) f where f.outcome = 'ok' order by f.n);
 end $$;
 
-create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
-returns pay.admission language plpgsql volatile as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), p_hold, false);
+create or replace function pay_internal.admit_one(
+  p_request text, p_hold text default 'shared', p_is_read boolean default false
+) returns pay.admission language plpgsql volatile as $$
 begin
-  return v_found[1];
+  return (pay_internal.admit(pay_internal.requests_of(p_request), p_hold, p_is_read))[1];
 end $$;
 
 -- The access to a sandbox: an admitted request of a live environment has the outcome live.

@@ -316,9 +316,7 @@ $$;
 create or replace function pay.balance(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
 begin
   if v_access.outcome = 'ok' then
     select format(

@@ -74,9 +74,8 @@ end $$;
 create or replace function pay.read_clock(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
+  v_access pay.admission := pay_internal.refuse_live(
+    pay_internal.admit_one(p_request, 'shared', true));
   v_settings pay.sandbox_settings;
 begin
   if v_access.outcome = 'ok' then

@@ -97,9 +97,8 @@ end $$;
 create or replace function pay.read_due(p_request text, p_until text, p_sends boolean)
 returns pay.admission language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := pay_internal.refuse_live(v_found[1]);
+  v_access pay.admission := pay_internal.refuse_live(
+    pay_internal.admit_one(p_request, 'shared', true));
   v_until constant timestamptz := coalesce(p_until::timestamptz, 'infinity');
 begin
   if v_access.outcome = 'ok' then

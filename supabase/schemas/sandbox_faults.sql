@@ -100,9 +100,7 @@ create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_fault pay.faults;
 begin
   if v_access.outcome <> 'ok' then return v_access; end if;

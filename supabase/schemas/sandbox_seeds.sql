@@ -153,9 +153,7 @@ grant execute on function pay.store_transcript_line(text, bigint, text, integer)
 create or replace function pay.transcript(p_request text, p_after bigint) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_most_bytes constant integer := 256 * 1024;
   v_bytes integer := 0;
   v_lines text[] := '{}';

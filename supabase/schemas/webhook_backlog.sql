@@ -53,9 +53,7 @@ end $$;
 create or replace function pay.read_pending_quota(p_request text) returns pay.admission
 language plpgsql volatile security definer as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_quota bigint;
 begin
   if v_access.outcome = 'ok' then

@@ -239,9 +239,7 @@ create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
 ) returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(
-    pay_internal.requests_of(p_request), 'shared', true);
-  v_access pay.admission := v_found[1];
+  v_access pay.admission := pay_internal.admit_one(p_request, 'shared', true);
   v_endpoint pay.webhook_endpoints;
 begin
   if v_access.outcome <> 'ok' then return v_access; end if;
