@@ -65,11 +65,6 @@ const REFUSED: [param: string, ...members: Record<string, unknown>[]][] = [
   ["settlement", { settlement: "later" }],
   ["destination.address", toUs({ iban: BRITISH })],
   ["destination.address.city", toUs({ iban: BRITISH, address: { country: "GB" } })],
-  ["destination.address.country", toUs({ iban: BRITISH, address: { city: "London" } })],
-  [
-    "destination.address.line2",
-    toUs({ iban: BRITISH, address: { ...ADDRESS, line2: "x".repeat(71) } }),
-  ],
   ["speed", { currency: "USD", ...toUs({ iban: IBAN }), speed: "instant" }, { speed: "fast" }],
 ];
 for (const [param, ...bodies] of REFUSED) {

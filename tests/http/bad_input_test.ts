@@ -126,7 +126,7 @@ const VALUES: [path: string, param: string, values: string[]][] = [
   ]],
   [PAYMENTS, "currency", ["XXZ", "EURO", LONG]],
   [PAYMENTS, "reference", [LONG, "r".repeat(256), "a%00b"]],
-  [PAYMENTS, "created_after", ["yesterday", "2026-01-01"]],
+  [PAYMENTS, "created_after", ["yesterday", "2026-01-01", "9999-12-31T23:59:59-14:00"]],
   [PAYMENTS, "created_before", ["2026-02-30T00:00:00Z", "1767225600", "2026-02-01T00:00:00"]],
   [PAYMENTS, "customer_id", ["u".repeat(65), "u%00"]],
   [PAYMENTS, "customer", ["ada", "ada@example.com%00", `${"a".repeat(250)}@example.com`]],
@@ -151,7 +151,7 @@ const HARMLESS: [path: string, query: string][] = [
   [PAYMENTS, "reference=%ed%a0%80"],
   [PAYMENTS, "reference='%3bdrop table pay.payments--"],
   [PAYMENTS, "created_after=0001-01-01T00:00:00Z"],
-  [PAYMENTS, "created_before=9999-12-31T23:59:59.999Z"],
+  [PAYMENTS, "created_before=9999-12-31T13:59:59.999-10:00"],
   [REFUNDS, `payment_id=pay_${ID}`],
 ];
 

@@ -394,11 +394,6 @@ serviceCase("GET /transcript", async (t, service) => {
   await t.step("a sandbox without a seed is 409", async () => {
     assertRefused(await service.call("GET", TRANSCRIPT), 409, "invalid_state");
   });
-  await t.step("a request of a sandbox without a seed makes no further statement", async () => {
-    service.forgetStatements();
-    await service.pay();
-    service.assertStatements(1);
-  });
   await t.step("a request of a seeded sandbox makes three", async () => {
     const key = await makeSeeded(service, "cost");
     await service.pay({}, { key });

@@ -1,6 +1,5 @@
 /**
- * Payments by bank transfer, against any service and any bank: a sandbox, whose payer an advance
- * simulates, or a live key with a bank that books transfers. The results are the same.
+ * Payments by bank transfer with a bank that books what the payer sends.
  */
 
 import assert from "node:assert/strict";

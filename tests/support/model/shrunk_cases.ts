@@ -24,13 +24,6 @@ const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "se
 const made = (instrument: string): ChangeStep => ({ ...paid, instrument } as ChangeStep);
 const capture = (amount: number | null) => move({ do: "capture", amount });
 const advance = (to: string) => move({ do: "advance", to });
-const endRefund = (refund: number, to: "completed" | "failed"): ChangeStep => ({
-  do: "advance_refund",
-  target: 0,
-  refund,
-  to,
-});
-
 const declare = (
   on: "request" | "provider",
   fault: string,
@@ -41,8 +34,8 @@ const dispute = (move: Extract<ChangeStep, { do: "dispute" }>["move"]): Step =>
   send({ do: "dispute", target: 0, move });
 const evidence = (text: "winning" | "losing" | "other" | "saved") =>
   dispute({ do: "evidence", text });
-const transferOf = (amount: number, is_manual = false): ChangeStep => ({
-  ...{ do: "transfer", amount, destination: "approved", is_manual },
+const transferOf = (amount: number): ChangeStep => ({
+  ...{ do: "transfer", amount, destination: "approved", is_manual: false },
 });
 const transfer = transferOf(1);
 
@@ -84,44 +77,8 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
     ],
   ],
   [
-    "a transfer takes all there is and not a cent more",
-    [
-      send(paid),
-      send(transferOf(11), 1),
-      send(transferOf(10, true)),
-      send(transferOf(1)),
-    ],
-  ],
-  [
     "a reset forgets keys, and what is made anew under one is kept",
     [send(paid, 0), { do: "reset" }, send(paid, 0), send(paid, 0)],
-  ],
-  [
-    "a pending refund holds its amount until it fails",
-    [
-      send(made("card_refunds_wait")),
-      send(refund(6)),
-      send(refund(5)),
-      send(refund(4)),
-      send(refund(null)),
-      send(endRefund(1, "failed")),
-      send(endRefund(1, "completed")),
-      send(endRefund(0, "completed")),
-      send(refund(6)),
-      send(endRefund(0, "completed")),
-    ],
-  ],
-  [
-    "a pending refund completes while its payment is charged back, and the dispute is won",
-    [
-      send(made("card_refunds_wait")),
-      send(refund(4)),
-      send(advance("chargeback")),
-      send(endRefund(0, "completed")),
-      send(advance("completed")),
-      send(advance("partially_refunded")),
-      send(endRefund(0, "completed")),
-    ],
   ],
   [
     "a collection is due after 14 days, is refunded in part, and comes back months later",
