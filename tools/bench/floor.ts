@@ -13,7 +13,7 @@ const ITEMS = 8;
 const CLIENTS = 16;
 
 /** Records the statements of the lines. */
-export async function openFloor({ product }: Service, atEnd: AtEnd): Promise<Program> {
+export async function openFloor({ product, sql }: Service, atEnd: AtEnd): Promise<Program> {
   const recorder = openRecorder(product.superuser_url, product.base_url);
   atEnd(() => recorder.close());
   const record = async (request: ApiRequest): Promise<[RecordedStatement, string]> => {
@@ -25,7 +25,7 @@ export async function openFloor({ product }: Service, atEnd: AtEnd): Promise<Pro
   await recorder.record(toRequest(product, { method: "GET", path: PAYMENTS }));
   const [recorded] = await record(createOf(CREATE_A, RECORDED_KEY));
   // The service sends a request again after this time for a lock. pgbench would end.
-  const create = { ...recorded, parameters: [recorded.parameters[0]!, null] };
+  const create = { ...recorded, parameters: recorded.parameters.with(1, null) };
   const statements: Partial<Record<LineName, RecordedStatement[]>> = {
     create: [create],
     "create, 1 connection": [create],
@@ -39,6 +39,10 @@ export async function openFloor({ product }: Service, atEnd: AtEnd): Promise<Pro
     statements.replay!.push((await record(request))[0]);
     statements.get!.push((await record({ method: "GET", path: `${PAYMENTS}/${id}` }))[0]);
   }
+  const countPayments = async () => {
+    const [row] = await sql<[{ n: number }]>`select count(*)::float as n from pay.payments`;
+    return row.n;
+  };
   return {
     name: "pgbench",
     stores: "in PostgreSQL",
@@ -46,12 +50,17 @@ export async function openFloor({ product }: Service, atEnd: AtEnd): Promise<Pro
     async measure(line, seconds) {
       const clients = Math.min(CLIENTS, connectionsOf(line));
       const read = () => readCpuSeconds([[product.postgres_pid]]);
+      const payments = await countPayments();
       const [before] = await read();
       const url = product.superuser_url;
       const order = { url, clients, seconds, statements: statements[line]! };
       const { transactions, per_second, error } = await runPgbench(order);
       if (error !== null || !(per_second > 0)) throw new Error(error ?? "no rate");
       const cpu_us = ((await read())[0]! - before!) / transactions * 1e6;
+      const made = await countPayments() - payments;
+      if (made !== (line.startsWith("create") ? transactions : 0)) {
+        throw new Error(`${made} payments after ${transactions} transactions`);
+      }
       return { per_second, p99_ms: NaN, cpu_us, postgres_us: cpu_us };
     },
   };
