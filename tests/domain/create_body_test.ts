@@ -281,47 +281,29 @@ testBodies([
   [null, ...["", "10115", "SW1A 1AA", "00000"].map((postal_code) => card({ postal_code }))],
 ]);
 
-const TOKEN_HINT = "must be a test token, such as pm_card_visa";
-/** Refused cards: the field at fault, and a part of the message. */
-const CARDS: [param: string, message: string, ...cards: unknown[]][] = [
-  ["card.token", TOKEN_HINT, { token: "pm_1PxNowTwo3Four5" }, { token: "pm_constructor" }],
-  ["card.token", TOKEN_HINT, { token: "pm_card_Visa" }],
+/** Refused cards. */
+const CARDS: [param: string, ...cards: unknown[]][] = [
   [
     "card.token",
-    "",
-    ...["tok_visa", "pm_", "pm_card_visa ", "pm_card visa", `pm_${"x".repeat(251)}`, "", null, 4242]
+    ...["pm_1PxNowTwo3Four5", "pm_constructor", "pm_card_Visa", "4242424242424242", "tok_visa"]
+      .concat("pm_", "pm_card_visa ", "pm_card visa", `pm_${"x".repeat(251)}`, "")
       .map((token) => ({ token })),
-  ],
-  ["card.token", "", { token: "4242424242424242" }],
-  [
-    "card.token",
-    "leave",
+    ...[null, 4242].map((token) => ({ token })),
     ...[CARD, { number: CARD.number }, { cvc: "123" }, { postal_code: "10115" }].map((more) => ({
       token: "pm_card_visa",
       ...more,
     })),
   ],
-  ["card.brand", "", { token: "pm_card_visa", brand: "visa" }],
-  ["card.number", "is required", {}, { postal_code: "10115" }],
-  ["card.exp_month", "is required", { number: CARD.number, cvc: "123" }],
-  ...(["number", "exp_month", "exp_year", "cvc"] as const).map((name): typeof CARDS[number] => [
+  ["card.brand", { token: "pm_card_visa", brand: "visa" }],
+  ["card.number", {}, { postal_code: "10115" }],
+  ["card.exp_month", { number: CARD.number, cvc: "123" }],
+  ...["number", "exp_month", "exp_year", "cvc"].map((name): typeof CARDS[number] => [
     `card.${name}`,
-    `"card.${name}" is required`,
     { ...CARD, [name]: undefined },
   ]),
-  ["card", '"token"', [], "pm_card_visa", null],
+  ["card", [], "pm_card_visa", null],
 ];
-for (const [param, message, ...cards] of CARDS) {
-  for (const card of cards) {
-    Deno.test(`the body of a create: the card ${JSON.stringify(card).slice(0, 90)} → ${param}`, () => {
-      assert.throws(() => send({ card }), (error: Error & { details: { param: string } }) => {
-        assert.equal(error.details.param, param);
-        assert.ok(error.message.includes(message), error.message);
-        return true;
-      });
-    });
-  }
-}
+testBodies(CARDS.map(([param, ...cards]) => [param, ...cards.map((card) => ({ card }))]));
 
 const SHOP = "https://shop.example/return";
 const LONGEST = `${SHOP}?x=${"y".repeat(MAX_RETURN_URL - SHOP.length - 3)}`;

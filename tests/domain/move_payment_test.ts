@@ -13,7 +13,6 @@ import {
   METHOD_KINDS,
   PAYMENT_STATUSES,
 } from "../../shared/core/vocabulary.ts";
-import { parseBody } from "../../shared/http/parse_input.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import type { PaymentStatus } from "../../shared/schema/statuses.ts";
 import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
@@ -29,7 +28,6 @@ import {
   NOW,
   NOW_MS,
   paymentWith,
-  refusalOf,
   requestContext,
   URLS,
 } from "../support/domain/decided_change.ts";
@@ -37,10 +35,10 @@ import {
   assertMove,
   type Decide,
   type MoveCase,
+  testBodies,
   testMoves,
   testRefusals,
 } from "../support/domain/move_case.ts";
-import { readBody } from "../support/http/read_body.ts";
 
 const context = requestContext();
 /** Seven days after the authorization. */
@@ -366,8 +364,7 @@ Deno.test("responseOnly() changes nothing and requires the sequence of the payme
   });
 });
 
-/** Bodies of an advance by the field that is refused. */
-const BODIES: [param: string | null, ...bodies: Record<string, unknown>[]][] = [
+testBodies("an advance", AdvancePaymentBody, [
   [null, { to: "completed" }, { to: "chargeback", reason: "fraudulent" }],
   [null, { to: "failed", return_code: "AC04" }, { to: "processing", amount_received: 1 }],
   ["to", {}, { to: "done" }, { to: null }, { to: "COMPLETED" }, { to: ["completed"] }],
@@ -375,13 +372,4 @@ const BODIES: [param: string | null, ...bodies: Record<string, unknown>[]][] = [
   ["amount_received", { to: "requires_action", amount_received: 1 }],
   ["return_code", ...["ac04", "AC04X"].map((return_code) => ({ to: "failed", return_code }))],
   ["return_code", { to: "refunded", return_code: "AC04" }],
-];
-for (const [param, ...bodies] of BODIES) {
-  for (const value of bodies) {
-    Deno.test(`the body of an advance: ${JSON.stringify(value)} → ${param ?? "accepted"}`, () => {
-      const read = readBody(value, AdvancePaymentBody);
-      const parse = () => parseBody<unknown>(AdvancePaymentBody, read);
-      assert.equal(refusalOf(parse), param === null ? "none" : `invalid_parameter ${param}`);
-    });
-  }
-}
+]);

@@ -5,7 +5,6 @@
  */
 
 import assert from "node:assert/strict";
-import { parseBody } from "../../shared/http/parse_input.ts";
 import { CapturePaymentBody, type MethodKind } from "../../shared/schema/payment_body.ts";
 import { type Payment } from "../../shared/schema/payment.ts";
 import { type PaymentStatus } from "../../shared/schema/statuses.ts";
@@ -22,8 +21,7 @@ import {
   refusalOf,
   requestContext,
 } from "../support/domain/decided_change.ts";
-import { type Decide, testMoves, testRefusals } from "../support/domain/move_case.ts";
-import { readBody } from "../support/http/read_body.ts";
+import { type Decide, testBodies, testMoves, testRefusals } from "../support/domain/move_case.ts";
 
 const context = requestContext();
 const DONE = paymentWith({ status: "completed" });
@@ -244,19 +242,5 @@ const REASONS: typeof BODIES = [
   ["reason", '{"reason":"because"}', '{"reason":""}', '{"reason":null}'],
   ["metadata.ticket", '{"metadata":{"ticket":7}}'],
 ];
-for (
-  const [name, schema, rows] of [
-    ["capture", CapturePaymentBody, BODIES],
-    ["refund", CreateRefundBody, [...BODIES, ...REASONS]],
-  ] as const
-) {
-  for (const [param, ...bodies] of rows) {
-    Deno.test(`the body of a ${name}: ${bodies.join(" ")} → ${param ?? "accepted"}`, () => {
-      const expected = param === null ? "none" : `invalid_parameter ${param}`;
-      for (const body of bodies) {
-        const read = readBody(body, schema);
-        assert.equal(refusalOf(() => parseBody<unknown>(schema, read)), expected, body);
-      }
-    });
-  }
-}
+testBodies("a capture", CapturePaymentBody, BODIES);
+testBodies("a refund", CreateRefundBody, [...BODIES, ...REASONS]);

@@ -4,8 +4,11 @@
  */
 
 import assert from "node:assert/strict";
+import type * as z from "zod";
+import { parseBody } from "../../../shared/http/parse_input.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
+import { readBody } from "../http/read_body.ts";
 import { NOW, refusalOf, summaryOf } from "./decided_change.ts";
 
 /** Decides a move. Null: the payment stays as it is. */
@@ -44,6 +47,24 @@ export function testRefusals(
     Deno.test(`${name} is ${refusal}`, () => {
       assert.equal(refusalOf(() => decide(payment)), refusal);
     });
+  }
+}
+
+/** Registers a test for each body: the field that is refused, or null if the body is taken. */
+export function testBodies(
+  name: string,
+  schema: z.ZodType,
+  rows: readonly [param: string | null, ...bodies: (string | object)[]][],
+): void {
+  for (const [param, ...bodies] of rows) {
+    for (const body of bodies) {
+      const shown = typeof body === "string" ? body : JSON.stringify(body);
+      Deno.test(`the body of ${name}: ${shown} → ${param ?? "accepted"}`, () => {
+        const read = readBody(body, schema);
+        const expected = param === null ? "none" : `invalid_parameter ${param}`;
+        assert.equal(refusalOf(() => parseBody<unknown>(schema, read)), expected);
+      });
+    }
   }
 }
 
