@@ -32,9 +32,8 @@ interface JobWorkerOptions<Job, Result> {
   clock: Clock;
   /** Called if a poll or a job fails. Leases expire by themselves. */
   on_error: (error: unknown) => void;
-  /** Longest time that the next poll waits for the jobs that were leased last, if they are `many`. */
+  /** Longest time that the next poll waits for the jobs that were leased last. */
   collect_ms?: number;
-  many?: number;
   /** So many results do not wait for others. */
   most_results?: number;
 }
@@ -166,8 +165,8 @@ export class JobWorker<Job, Result = never> {
 
   /** Waits for results, so that they share the next poll. */
   async #pause(began: number): Promise<void> {
-    const { collect_ms = POLL_SPACING_MS, many = 1 } = this.#options;
-    const longest_ms = this.#last_lease.jobs < many ? POLL_SPACING_MS : collect_ms;
+    const { collect_ms = POLL_SPACING_MS } = this.#options;
+    const longest_ms = this.#last_lease.jobs === 0 ? POLL_SPACING_MS : collect_ms;
     const pause_ms = began + longest_ms - performance.now();
     if (pause_ms <= 0 || this.#isComplete()) return;
     const { promise, resolve } = Promise.withResolvers<void>();

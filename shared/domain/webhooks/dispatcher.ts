@@ -36,11 +36,8 @@ import type { WebhookSettings } from "./webhook_endpoints.ts";
 const LEASE_MS = 25_000;
 /** Share of its lease that a delivery may wait for a slot: 8 s. Then it is given back. */
 const WAIT_SHARE = 0.32;
-/**
- * Under load, which is a lease of so many chains, results wait for so many others, or so long: a
- * poll costs as much as four deliveries.
- */
-const LOAD = { many: 16, most_results: 128, collect_ms: 20 };
+/** So many results do not wait for others. */
+const MOST_RESULTS = 64;
 /** Time for which an endpoint with which a poll fails is left out. Each try costs a failed poll. */
 const EXCLUDED_MS = 10 * 60_000;
 
@@ -83,7 +80,7 @@ export class Dispatcher {
       run: (chain) => this.#send(chain),
       clock: options.clock,
       on_error: options.on_error,
-      ...LOAD,
+      most_results: MOST_RESULTS,
     });
   }
 
