@@ -38,8 +38,9 @@ function routesAt(requested: string, routes: readonly Route[]): Route[] {
 
 /** Reports whether the path of a route takes another path. */
 export function takes(path: string, requested: string): boolean {
-  const steps = requested.split("/");
   const parts = path.split("/");
+  // One step more than the route has decides: a path can have thousands.
+  const steps = requested.split("/", parts.length + 1);
   return parts.length === steps.length &&
     parts.every((part, i) => part === steps[i] || (part.startsWith(":") && steps[i] !== ""));
 }

@@ -11,7 +11,7 @@ import type { Database } from "../../shared/store/database.ts";
 import { LIST } from "../../shared/store/list_statement.ts";
 import { ProviderStore } from "../../shared/store/provider_store.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
-import { pagesRead, rowsRead } from "../support/database/pages_read.ts";
+import { pagesRead, removeDeletedRows, rowsRead } from "../support/database/pages_read.ts";
 import { addAccount, completion, reserve } from "../support/database/provider_flow.ts";
 import type { TestService } from "../support/service/service.ts";
 import { serviceCase } from "../support/service/service_case.ts";
@@ -19,7 +19,7 @@ import { insertEndpoint } from "../support/webhook/dispatcher_polls.ts";
 
 /** The number of calls after which a connection uses its cached plan. */
 const CALLS = 8;
-/** Rows of each table of providers. */
+/** Payments of a sandbox, each with two deliveries; rows of each table of providers. */
 const ROWS = 20_000;
 /** The endpoint in the first slot. */
 const ENDPOINT = `whe_${"0".repeat(26)}`;
@@ -65,19 +65,70 @@ async function often(call: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < CALLS; i++) await call();
 }
 
-costCase("pay.list() finds the blocker of each delivery by its index", async (_, test) => {
-  const { service: { sql, key }, connection, pages } = test;
+/** The text of one request for an entry function. */
+function requestOf({ key }: TestService, fields: Record<string, unknown>): string {
   const key_hash = parseApiKey(key.text)!.hash;
-  const list = { kind: "webhook_deliveries", limit: 100, filters: { endpoint_id: ENDPOINT } };
-  const request = JSON.stringify([{ n: 1, key_hash, scope: null, at: new Date(), ...list }]);
+  return JSON.stringify([{ n: 1, key_hash, scope: null, at: new Date(), ...fields }]);
+}
+
+/** Fills the sandbox with payments whose deliveries all wait for one endpoint. */
+async function fillOutbox({ sql, key: { environment_id } }: TestService, payments = ROWS) {
+  await fillSandbox(sql, environment_id, payments);
+  await sql`delete from pay.webhook_deliveries`;
+  await sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, next_attempt_at, created_at)
+    select e.environment_id, 'whd_' || substr(e.id, 5), e.id, e.type, ${ENDPOINT}, e.subject_id,
+      e.sequence, 'pending', now() - interval '1 hour', e.created_at
+    from pay.events e`;
+}
+
+costCase("pay.list() finds the blocker of each delivery by its index", async (_, test) => {
+  const { service, connection, pages } = test;
+  const filters = { endpoint_id: ENDPOINT };
+  const request = requestOf(service, { kind: "webhook_deliveries", limit: 100, filters });
   await often(() => pages(LIST, [request]));
-  await fillSandbox(sql, key.environment_id, 5_000);
-  await sql`update pay.webhook_deliveries set status = 'pending', next_attempt_at = created_at`;
+  await fillOutbox(service, 5_000);
   const [page] = await connection.unsafe<{ data: string }[]>(LIST, [request], { prepare: true });
   const blocked = JSON.parse(`[${page!.data}]`).filter((one: object) => "blocked_by" in one);
   assert.ok(blocked.length >= 40, `${blocked.length} are blocked`);
   // An item takes an index probe or two. Reading all pending deliveries takes thousands.
   assertFew("100 deliveries", await pages(LIST, [request]), 800);
+});
+
+/** The number of deliveries of a poll. */
+const EACH = 16;
+
+interface Leased {
+  environment_id: string;
+  id: string;
+  attempt: number;
+  leased_until: string;
+}
+
+costCase("pay.poll_deliveries() reads few pages with a large backlog", async (_, test) => {
+  const { service, connection, pages } = test;
+  const poll = `select environment_id, id, attempt, leased_until from pay.poll_deliveries(
+    p_results => $1::text, p_capacity => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
+    p_per_environment => $2::int, p_per_account => $2::int, p_poison_ahead => '{}', p_at => now(),
+    p_leased_until => now() + interval '25 s')`;
+  const result = { outcome: "delivered", next_attempt_at: null, record: "{}" };
+  const parameters = (leased: readonly Leased[]) => {
+    const ended = leased.map((delivery) => ({ ...delivery, ...result }));
+    return [JSON.stringify({ ended, released: [], log_entries: [] }), String(EACH)];
+  };
+  const { environment_id } = service.key;
+  const leased_until = new Date().toISOString();
+  let leased: Leased[] = [{ environment_id, id: "whd_none", attempt: 1, leased_until }];
+  const take = () => connection.unsafe<Leased[]>(poll, parameters(leased), { prepare: true });
+  await often(async () => assert.equal((await take()).length, 0));
+  await fillOutbox(service);
+  await insertEndpoint(service);
+  leased = [];
+  await often(async () => leased = await take());
+  assert.equal(leased.length, EACH);
+  // Fifty pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
+  assertFew(`a poll of ${EACH}`, await pages(poll, parameters(leased)), 1_500);
 });
 
 /** As many as an environment can have slots for, and how many deliveries they may lease together. */
@@ -111,6 +162,37 @@ serviceCase("pay.poll_deliveries() reads few rows of many endpoints", async (_t,
   } finally {
     connection.release();
   }
+});
+
+costCase("pay.read_inbox() reads few pages of a large inbox", async (_, test) => {
+  const { service, connection, pages } = test;
+  const read = `select outcome, body from pay.read_inbox(
+    p_request => $1::text, p_id => $2::text, p_after => $3::text::bigint, p_most => 10)`;
+  const parameters = (after: number | null) => [
+    requestOf(service, {}),
+    ENDPOINT,
+    after === null ? null : String(after),
+  ];
+  const page = async (after: number | null) => {
+    const [row] = await connection.unsafe(read, parameters(after), { prepare: true });
+    return row!.outcome === "ok" ? JSON.parse(row!.body) : row!.outcome;
+  };
+  await often(async () => assert.equal(await page(null), "not_found"));
+  await fillOutbox(service);
+  await insertEndpoint(service, 0, { url: null });
+  // About thirty pages for each delivery that the read adds to the inbox.
+  assertFew("adding 1 000 deliveries", await pages(read, parameters(null)), 50_000);
+  let position = 0;
+  await often(async () => {
+    const found = await page(position);
+    assert.equal(found.data.length, 10);
+    position = found.position;
+  });
+  // Leaves nothing to add, so that the rest is the cost of the read.
+  await service.sql`delete from pay.webhook_deliveries where status = 'pending'`;
+  await removeDeletedRows(service.sql, "pay.webhook_deliveries");
+  // Thirty pages for each delivery of a read. Reading all 40 000 takes some 5 000.
+  assertFew("reading and acknowledging 10", await pages(read, parameters(position)), 400);
 });
 
 /** Reading all rows of a table once takes more than 300 pages, an index of it more than 150. */
