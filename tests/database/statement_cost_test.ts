@@ -8,8 +8,10 @@ import assert from "node:assert/strict";
 import type { ReservedSql } from "postgres";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import type { Database } from "../../shared/store/database.ts";
+import { COMMIT } from "../../shared/store/commit_statement.ts";
 import { LIST } from "../../shared/store/list_statement.ts";
 import { ProviderStore } from "../../shared/store/provider_store.ts";
+import { created, parametersOf } from "../support/database/commit_list.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { pagesRead, removeDeletedRows, rowsRead } from "../support/database/pages_read.ts";
 import { addAccount, completion, reserve } from "../support/database/provider_flow.ts";
@@ -277,6 +279,21 @@ costCase("pay.store_provider_events() reads few of many operations", async (t, t
       assertFew(`an event of ${provider_reference}`, await store(provider_reference), FEW);
     });
   }
+});
+
+costCase("pay.commit() reads no endpoints of other sandboxes", async (_, test) => {
+  const { service: { sql, key }, pages } = test;
+  const create = () =>
+    pages(COMMIT, parametersOf([{ change: created(), key: key.text }]) as (string | null)[]);
+  await often(create);
+  await sql`select pay.create_environment('env_' || lpad(n::text, 26, '0'), 'a' || n, false, 'a' || n)
+    from generate_series(1, 1000) n`;
+  await sql`insert into pay.webhook_endpoints
+    (environment_id, id, slot, url, delivery, events, status, secrets, revision, created_at, body)
+    select 'env_' || lpad(n::text, 26, '0'), 'whe_' || slot, slot, 'http://127.0.0.1:1/', 'url', '{*}', 'enabled',
+      '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}'
+    from generate_series(1, 1000) n, generate_series(0, 15) slot`;
+  assertFew("a create beside 16 000 endpoints", await create(), FEW);
 });
 
 /** Addresses of a page, and the pages that the lookup of one row reads. */

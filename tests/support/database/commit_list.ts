@@ -72,9 +72,9 @@ export function completed(payment: Payment): Change {
   return change.finish({ status: 201, body: change.body });
 }
 
-/** Commits a list in one statement. Returns the outcomes in the order of the list. */
-export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
-  const parameters = commitParameters(
+/** The parameters of the statement that commits a list. */
+export function parametersOf(list: readonly Requested[]) {
+  return commitParameters(
     list.map((
       { change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW, rate_limits },
     ) => ({
@@ -97,7 +97,11 @@ export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
     })),
     null,
   );
-  const rows = await sql.unsafe(COMMIT, parameters);
+}
+
+/** Commits a list in one statement. Returns the outcomes in the order of the list. */
+export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
+  const rows = await sql.unsafe(COMMIT, parametersOf(list));
   const byNumber = [...rows].sort((a, b) => a.n - b.n);
   assert.deepEqual(byNumber.map(({ n }) => n), list.map((_, i) => i + 1));
   return byNumber as unknown as {
