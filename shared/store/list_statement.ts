@@ -1,21 +1,21 @@
 /** The statement that reads pages for a list of requests (`pay.list`). */
 
-import { type Access, listedAccess } from "./outcome.ts";
+import { type Access, listedAccess, requestsText } from "./outcome.ts";
 import type { PageRequest } from "./page_request.ts";
 
-export const LIST = `select * from pay.list(p_requests => $1::text)`;
+export const LIST = `select * from pay.list(p_requests => $1::text, p_pages => $2::text)`;
 
 export interface RequestedPage {
   access: Access;
   page: PageRequest;
 }
 
-/** Returns the parameter of `LIST`. */
-export function listParameter(list: readonly RequestedPage[]): string {
-  return JSON.stringify(list.map(({ access, page }, i) => {
+/** Returns the parameters of `LIST`. */
+export function listParameters(list: readonly RequestedPage[]): [requests: string, pages: string] {
+  const pages = list.map(({ page }, i) => {
     const { kind, limit, starting_after, filters, parent_id, counts } = page;
     return {
-      ...listedAccess(access, i),
+      n: i + 1,
       kind,
       limit,
       starting_after,
@@ -23,5 +23,7 @@ export function listParameter(list: readonly RequestedPage[]): string {
       ...(parent_id !== undefined && { parent_id }),
       ...(counts === true && { counts }),
     };
-  }));
+  });
+  const requests = list.map(({ access }, i) => listedAccess(access, i));
+  return [requestsText(requests), JSON.stringify(pages)];
 }

@@ -16,7 +16,7 @@ import { ChangeCost, COMMIT, commitParameters, type RequestedChange } from "./co
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import type { KnownTenants } from "./known_tenants.ts";
-import { LIST, listParameter, type RequestedPage } from "./list_statement.ts";
+import { LIST, listParameters, type RequestedPage } from "./list_statement.ts";
 import {
   LOAD,
   loadParameter,
@@ -167,7 +167,7 @@ export class Store {
     );
     this.#readPage = batchRequests<RequestedPage, PageRow>(
       this.tenants,
-      (list) => database.attempt(LIST, [listParameter(list)]),
+      (list) => database.attempt(LIST, listParameters(list)),
       ({ page }) => page.limit * PAYMENT_CHARACTERS,
       limits,
     );
@@ -207,7 +207,7 @@ export class Store {
         isPlain(page)
           ? untilFresh(access, () => this.#readPage(requested))
           : isCheap(page)
-          ? this.#calls.ask<PageRow>(access, LIST, [listParameter([requested])])
+          ? this.#calls.ask<PageRow>(access, LIST, listParameters([requested]))
           : this.#readCostly(requested),
     );
     return { data, has_more, next_cursor, total };
@@ -344,7 +344,7 @@ export class Store {
     return untilFresh(access, async () => {
       const [row] = await this.#costly_reads.run(
         this.tenants.nameOf(access.key_hash),
-        () => this.#reads.query<PageRow>(LIST, [listParameter([requested])]),
+        () => this.#reads.query<PageRow>(LIST, listParameters([requested])),
       );
       return row;
     });

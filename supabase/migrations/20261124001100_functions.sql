@@ -5912,14 +5912,14 @@ begin
   end if;
 end $$;
 
-create or replace function pay.list(p_requests text) returns table (
+create or replace function pay.list(p_requests text, p_pages text) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, data text, has_more boolean, next_cursor text, total integer, detail text
 ) language plpgsql volatile security definer rows 10
 set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  v_requests jsonb := p_requests::jsonb;
+  v_pages constant jsonb := p_pages::jsonb;
   v_found pay.admission[] := pay_internal.admit(
     pay_internal.requests_of(p_requests), 'shared', true);
 begin
@@ -5927,8 +5927,8 @@ begin
   perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
   from (
     select distinct f.environment_id from unnest(v_found) f
-    where f.outcome = 'ok' and v_requests -> (f.n - 1) ->> 'kind' = 'payments'
-      and v_requests -> (f.n - 1) -> 'filters' ? 'search'
+    where f.outcome = 'ok' and v_pages -> (f.n - 1) ->> 'kind' = 'payments'
+      and v_pages -> (f.n - 1) -> 'filters' ? 'search'
   ) o;
   return query
     with requested as materialized (
@@ -5941,7 +5941,7 @@ begin
       join (
         select *, kind = 'payments' and filters is null and parent_id is null and counts is null
           as is_plain
-        from jsonb_to_recordset(v_requests) as r (
+        from jsonb_to_recordset(v_pages) as r (
           n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text,
           counts boolean
         )
@@ -5981,11 +5981,11 @@ begin
       having a.outcome = 'ok' and a.is_plain and c.is_known
       union all
       select x.outcome, x.data, x.has_more, x.next_cursor, x.total
-      from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      from pay_internal.filtered_page(a.environment_id, a.at, v_pages -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
 end $$;
-grant execute on function pay.list(text) to pay_api;
+grant execute on function pay.list(text, text) to pay_api;
 
 create or replace function pay_internal.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz, out body text,

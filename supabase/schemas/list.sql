@@ -349,7 +349,9 @@ end $$;
 -- joined by commas. A page reads at most pay_internal.page_rows() rows, so it can have fewer items
 -- than its limit, or none, before the list ends. Then next_cursor is the id of the last row read,
 -- which need not match the filters.
--- p_requests  the requests, as pay_internal.admit takes them, with
+-- p_requests  pay_internal.requests_of
+-- p_pages     as JSON for each request, in their order:
+--               n               of the request
 --               kind            the name of the table
 --               limit           the maximum number of items of the page
 --               starting_after  the cursor; null for the first page
@@ -361,14 +363,14 @@ end $$;
 --                               to one more than pay_internal.counted_rows(); null: not known
 -- Pages of payments without filters are "plain": this statement reads them, and its plan is made
 -- once (ADR 0004).
-create or replace function pay.list(p_requests text) returns table (
+create or replace function pay.list(p_requests text, p_pages text) returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, data text, has_more boolean, next_cursor text, total integer, detail text
 ) language plpgsql volatile security definer rows 10
 set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  v_requests jsonb := p_requests::jsonb;
+  v_pages constant jsonb := p_pages::jsonb;
   v_found pay.admission[] := pay_internal.admit(
     pay_internal.requests_of(p_requests), 'shared', true);
 begin
@@ -376,8 +378,8 @@ begin
   perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
   from (
     select distinct f.environment_id from unnest(v_found) f
-    where f.outcome = 'ok' and v_requests -> (f.n - 1) ->> 'kind' = 'payments'
-      and v_requests -> (f.n - 1) -> 'filters' ? 'search'
+    where f.outcome = 'ok' and v_pages -> (f.n - 1) ->> 'kind' = 'payments'
+      and v_pages -> (f.n - 1) -> 'filters' ? 'search'
   ) o;
   return query
     with requested as materialized (
@@ -390,7 +392,7 @@ begin
       join (
         select *, kind = 'payments' and filters is null and parent_id is null and counts is null
           as is_plain
-        from jsonb_to_recordset(v_requests) as r (
+        from jsonb_to_recordset(v_pages) as r (
           n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text,
           counts boolean
         )
@@ -430,8 +432,8 @@ begin
       having a.outcome = 'ok' and a.is_plain and c.is_known
       union all
       select x.outcome, x.data, x.has_more, x.next_cursor, x.total
-      from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      from pay_internal.filtered_page(a.environment_id, a.at, v_pages -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
 end $$;
-grant execute on function pay.list(text) to pay_api;
+grant execute on function pay.list(text, text) to pay_api;

@@ -61,7 +61,7 @@ const CALLS: Record<string, EntryCall> = {
     beside: { fields: {}, outcome: "ok" },
   },
   list: {
-    text: "pay.list($1)",
+    text: "pay.list($1, $1)",
     fields: () => ({ kind: "payments", limit: 10 }),
     beside: { fields: { kind: "refunds", limit: 10 }, outcome: "ok" },
   },

@@ -40,9 +40,10 @@ const pagesFor = (rows: number, { kind, filters }: FilteredList) =>
 const WALKED_ROWS = 3.5 * PAGE_ROWS;
 const WALKED_LIMIT = 700;
 
-const LIST = `select data, has_more, next_cursor from pay.list(p_requests => json_build_array(
+const LIST = `select data, has_more, next_cursor from json_build_array(
   json_build_object('n', 1, 'key_hash', $1::text, 'at', now(), 'kind', $2::text,
-    'limit', $3::int, 'starting_after', $4::text, 'filters', $5::text::json))::text)`;
+    'limit', $3::int, 'starting_after', $4::text, 'filters', $5::text::json)) as sent (request),
+  pay.list(request::text, request::text)`;
 
 serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
   const connection = await service.sql.reserve();

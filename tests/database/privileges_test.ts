@@ -434,7 +434,7 @@ async function assertNoReplacement(
     "json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text";
   const calls = [
     `load(${request})`,
-    `list(${request})`,
+    `list(${request}, '[{"n":1}]')`,
     `balance(${request})`,
     `reset_sandbox(${request}, 'env_1')`,
     `redeliver(${request}, 'whd_1', '')`,

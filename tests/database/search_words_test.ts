@@ -216,7 +216,7 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
     const connection = await sql.reserve();
     try {
       const list = JSON.stringify([{ ...request, filters: { search } }]);
-      return (await rowsRead(connection, LIST, [list])).rows;
+      return (await rowsRead(connection, LIST, [list, list])).rows;
     } finally {
       connection.release();
     }
