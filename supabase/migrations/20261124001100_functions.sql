@@ -5741,10 +5741,16 @@ declare
          and p.instrument_id is not null and p.environment_id = $1
        order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())')
   end;
+  -- Of these events the deliveries are read.
+  v_read constant text := case
+    when p_kind = 'webhook_deliveries' and not p_filters ? 'event_id'
+      then format(v_events, v_subject)
+    else 'select' end;
   v_are_few boolean;
 begin
   if v_rows is null or p_filters ? 'found' then return v_rows; end if;
-  execute format('select count(*) <= %s from (%s) few', v_most, v_rows)
+  execute format('select (select count(*) from (%2$s) read) <= %1$s
+    and (select count(*) from (%3$s) few) <= %1$s', v_most, v_read, v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;

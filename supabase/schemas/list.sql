@@ -132,7 +132,7 @@ $$;
 -- A query for the payments that a search can mean, if they are few. Or for all events of one subject,
 -- or of an instrument and its payments, whose index by subject has another order than the list, or
 -- for the deliveries of an event or of a subject's events. Null if there are more rows than a page
--- may read. Only the index by subject has the order of the query. Reads the environment that is
+-- may read, or more events of these deliveries. Only the index by subject has the order of the query. Reads the environment that is
 -- open; $1 to $4 as in pay_internal.list_query.
 create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
@@ -163,10 +163,16 @@ declare
          and p.instrument_id is not null and p.environment_id = $1
        order by p.instrument_id, p.environment_id, p.id limit pay_internal.page_rows())')
   end;
+  -- Of these events the deliveries are read.
+  v_read constant text := case
+    when p_kind = 'webhook_deliveries' and not p_filters ? 'event_id'
+      then format(v_events, v_subject)
+    else 'select' end;
   v_are_few boolean;
 begin
   if v_rows is null or p_filters ? 'found' then return v_rows; end if;
-  execute format('select count(*) <= %s from (%s) few', v_most, v_rows)
+  execute format('select (select count(*) from (%2$s) read) <= %1$s
+    and (select count(*) from (%3$s) few) <= %1$s', v_most, v_read, v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;

@@ -140,6 +140,24 @@ serviceCase("pay.list() returns each item once for any page size", async (t, ser
         }
       });
     }
+    await t.step("the only delivery of a payment with more events than a page reads", async () => {
+      const list = { kind: "webhook_deliveries", filters: { subject_id: `pay_${"9".repeat(26)}` } };
+      const event = "'evt_9' || lpad((n * 1000)::text, 25, '0')";
+      await connection.unsafe(
+        `insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+         select $1, ${event}, 'payment.completed', $2, n, now(), '{}'
+         from generate_series(1, ${PAGE_ROWS + 100}) n`,
+        [environment_id, list.filters.subject_id],
+      );
+      await connection.unsafe(
+        `insert into pay.webhook_deliveries (environment_id, id, created_at, event_id, event_type,
+           endpoint_id, subject_id, status)
+         select $1, replace(${event}, 'evt', 'whd'), now(), ${event}, 'payment.completed', 'whe_9',
+           $2, 'delivered' from generate_series(${PAGE_ROWS + 100}, ${PAGE_ROWS + 100}) n`,
+        [environment_id, list.filters.subject_id],
+      );
+      assert.equal((await walk(connection, service, list as FilteredList)).ids.length, 1);
+    });
     assert.ok(short.empty > 0 && short.pages > short.empty, JSON.stringify(short));
   } finally {
     connection.release();

@@ -94,7 +94,7 @@ const CASES: [name: string, body: Body, steps: Row[], status: string][] = [
   ], "completed"],
   ["a transfer in two parts", { methods: ["sepa"] }, [
     [{ method: "sepa" }, ["open", "pending", 0], "transfer, may leave, 19.99"],
-    ["advance pending 999", null, "transfer, may leave, 10.00"],
+    ["advance pending 999", null, "transfer, 10.00"],
     ["advance completed", null, "paid"],
     [{ method: "sepa" }, CONFLICT],
   ], "completed"],

@@ -127,6 +127,10 @@ serviceCase("POST /sandboxes/{id}/keys", async (t, service) => {
     );
     const { body: longest } = await ask({ expires_in: 604_800 });
     assert.equal(longest.expires_at, sandbox.expires_at);
+    for (const expires_in of [59, 604_801]) {
+      assertRefused(await ask({ expires_in }), 400, "invalid_parameter", "expires_in");
+      assertRefused(await make(service, { expires_in }), 400, "invalid_parameter", "expires_in");
+    }
   });
   await t.step("it ends with the caller's key at the latest", async () => {
     const expires_at = new Date(Date.now() + 600_000).toISOString();

@@ -137,8 +137,9 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
   await service.call("GET", `${PAYMENTS}/${UNKNOWN}`);
   await service.pay(CREATE, { headers: { "Sec-Fetch-Site": "same-origin" } });
   const all = await read(service, "?limit=100");
-  // The newest request is the one of the page.
-  assert.deepEqual(all.map(({ source }) => source), ["web_page", ...Array(6).fill("program")]);
+  // Requests of one millisecond stand in any order.
+  const sources = all.map(({ source }) => source).sort();
+  assert.deepEqual(sources, [...Array(6).fill("program"), "web_page"]);
   /** [query, member of the lines that match, its value, their number] */
   const filters: [query: string, member: string, value: unknown, count: number][] = [
     ["status=4xx", "status", 404, 1],

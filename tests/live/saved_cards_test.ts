@@ -11,6 +11,7 @@ import {
   deliver,
   eventsOf,
   resumePolls,
+  returnToPresent,
   shown,
   stopPolls,
   workAfter,
@@ -97,6 +98,23 @@ liveCase("a saved card is charged with and without the payer", async (given, t) 
     await save(given, "u2");
     const { customer } = await given.books();
     assert.deepEqual(customer.map(({ metadata }) => metadata.customer), ["u1", "u2"]);
+  });
+  await t.step("a customer is made once after an unknown response", async () => {
+    const troubles = [
+      ["u5", { at: "after", act: "error", keep: true }],
+      ["u6", { at: "before", act: "error", keep: true }],
+    ] as const;
+    // A customer is looked for around the time of the reservation, by the provider's clock.
+    await returnToPresent(given);
+    for (const [id, trouble] of troubles) {
+      await given.double.plant({ method: "POST", path: "/customers$", ...trouble });
+      const lost = await save(given, id);
+      assert.equal(lost.status, "processing");
+      await workAfter(given, 6);
+      assert.equal((await shown(given, lost.id)).status, "completed");
+    }
+    const { customer } = await given.books();
+    assert.deepEqual(customer.map(({ metadata }) => metadata.customer), ["u1", "u2", "u5", "u6"]);
   });
   await assertBalanced(given);
 });

@@ -93,15 +93,17 @@ function permutations(items: readonly number[]): number[][] {
   );
 }
 
+const IBANS = ["DE89370400440532013000", "DE69512108001245133000"];
 /** Collections at once under one mandate, and the rounds. */
 const COLLECTIONS = 8;
 const MANDATES = sizeOf("ROUNDS", 10);
 
 raceCase(`${COLLECTIONS} concurrent collections under one mandate`, async (t, two) => {
-  const collect = (id: string, sequence: string) =>
+  const collect = (id: string, sequence: string, iban = IBANS[0]!, more: object = {}) =>
     ASKS.create({
-      iban: "DE89 3704 0044 0532 0130 00",
+      iban,
       mandate: { id, signed_at: new Date().toISOString(), sequence },
+      ...more,
     });
   for (const sequence of ["first", "one_off"]) {
     await t.step(`one ${sequence} wins, the others are refused`, async () => {
@@ -113,6 +115,33 @@ raceCase(`${COLLECTIONS} concurrent collections under one mandate`, async (t, tw
       }
     });
   }
+  await t.step("recurring ones of one account win, and those of another are refused", async () => {
+    for (let round = 0; round < MANDATES; round++) {
+      const told = await two.race(
+        Array.from(
+          { length: COLLECTIONS },
+          (_, i) => collect(`R ${round}`, "recurring", IBANS[round % 2 * (i % 2)]),
+        ),
+      );
+      const won = told.filter(({ status }) => status === 201).length;
+      assert.equal(won, round % 2 === 0 ? COLLECTIONS : COLLECTIONS / 2);
+      assert.equal(told.filter(({ status }) => status === 400).length, COLLECTIONS - won);
+    }
+  });
+  await t.step("of two that save it for different customers one wins", async () => {
+    for (let round = 0; round < MANDATES; round++) {
+      const told = await two.race(
+        IBANS.map((iban, i) =>
+          collect(`S ${round}`, "recurring", iban, {
+            save: "off_session",
+            customer: { id: `of ${round} ${i}`, email: "a@example.com" },
+          })
+        ),
+      );
+      assert.deepEqual(told.map(({ status }) => status).sort(), [201, 400]);
+      assert.equal(told.find(({ status }) => status === 400)!.body.error.param, "mandate.id");
+    }
+  });
   await t.step("a final one ends the mandate for those that come later", async () => {
     for (let round = 0; round < MANDATES; round++) {
       const id = `final ${round}`;

@@ -91,11 +91,17 @@ async function untilAnswered<Answer>(
   onLost: () => void,
 ): Promise<Answer> {
   const end_ms = Date.now() + UNANSWERED_MS;
+  let is_lost = false;
   for (let wait_ms = FIRST_MS;; wait_ms = Math.min(wait_ms * GROWTH, LONGEST_MS)) {
     try {
       return await send();
     } catch (error) {
-      if (error instanceof Refused && !error.is_passing || Date.now() > end_ms) throw error;
+      // A limit ends no attempt that may have arrived: the fields would make another one.
+      const is_passing = !(error instanceof Refused) || error.is_passing ||
+        is_lost && error.status === 429;
+      if (!is_passing) throw error;
+      if (Date.now() > end_ms) throw new Error("No response", { cause: error });
+      is_lost = true;
       onLost();
       await new Promise((resolve) => setTimeout(resolve, wait_ms));
     }

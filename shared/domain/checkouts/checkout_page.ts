@@ -45,6 +45,8 @@ export function pageOf(stored: OwnCheckout, at_ms: number): CheckoutPage {
   return {
     ...{ id, object: "checkout_page", status, view, merchant },
     may_leave: status === "open" && (view === "action" || view === "transfer") &&
+      // Money that has come would count for nothing.
+      !((shown!.amount_received ?? 0) > 0) &&
       hasAttemptsLeft(stored) && (isLink(stored) || abandonedAttempt(stored) !== null),
     ...{ amount_minor, currency, other_prices, methods, description, locale, save },
     publishable_key: stripe?.["publishable_key"] ?? null,
