@@ -235,6 +235,9 @@ browserCase({ name: "page for payers: what it lets nobody do" }, async (step, pl
   await step("a response that is lost: the page finds its payment, and pays once", async () => {
     const checkout = await make({ max_payments: null, return_url: undefined });
     const { page } = await visit(checkout);
+    // A limit in between does not bring back the fields, which would make another payment.
+    const limited = { status: 429, json: { error: { code: "rate_limited" } } };
+    await page.route("**/checkout/payments", (route) => route.fulfill(limited), { times: 1 });
     await page.route("**/checkout/payments", async (route) => {
       await route.fetch();
       await route.abort();
