@@ -7,6 +7,7 @@
  */
 
 import { Buffer } from "node:buffer";
+import { once } from "../core/once.ts";
 
 export interface ResponseHead {
   status: number;
@@ -61,7 +62,6 @@ interface Instance {
   input: number;
 }
 
-let loading: Promise<Instance> | undefined;
 let memory: WebAssembly.Memory | undefined;
 /** The parser that runs now. Calls are synchronous, so there is at most one. */
 let current: ResponseParser;
@@ -85,11 +85,7 @@ export class ResponseParser {
 
   /** Creates a parser for a new connection. */
   static async open(handlers: ResponseHandlers): Promise<ResponseParser> {
-    loading ??= load().catch((error) => {
-      loading = undefined; // the next call tries again
-      throw error;
-    });
-    return new ResponseParser(await loading, handlers);
+    return new ResponseParser(await instance(), handlers);
   }
 
   /** Memory of the module in bytes. It never shrinks. */
@@ -172,11 +168,11 @@ export class ResponseParser {
   }
 }
 
-async function load(): Promise<Instance> {
+const instance = once(async (): Promise<Instance> => {
   const { default: wasm } = await import("undici/lib/llhttp/llhttp-wasm.js");
   const env = ResponseParser.callbacks;
-  const { instance } = await WebAssembly.instantiate(wasm as BufferSource, { env });
-  const exports = instance.exports as unknown as Exports;
+  const loaded = await WebAssembly.instantiate(wasm as BufferSource, { env });
+  const exports = loaded.instance.exports as unknown as Exports;
   memory = exports.memory;
   return { exports, input: exports.malloc(INPUT_BYTES) };
-}
+});

@@ -14,6 +14,7 @@ import { listRoute } from "./page.ts";
 import { readOne } from "./read_one.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "./route.ts";
 
+const checkouts = () => import("./checkouts.ts");
 const checkout_paths = { group: "Checkouts", response: "Checkout" } as const;
 
 /** The operations of `api-v1-payments`. */
@@ -32,10 +33,8 @@ export const CHECKOUT_ROUTES: readonly Route[] = [
     body: CreateCheckoutBody,
     status: 201,
     errors: ["provider_not_configured"],
-    async run({ deps, request, body }) {
-      const { createCheckout } = await import("./checkouts.ts");
-      return await createCheckout(deps, request, body, urlsOf(deps));
-    },
+    run: async ({ deps, request, body }) =>
+      (await checkouts()).createCheckout(deps, request, body, urlsOf(deps)),
   }),
   listRoute({
     ...checkout_paths,
@@ -65,10 +64,7 @@ export const CHECKOUT_ROUTES: readonly Route[] = [
     paths: ["/v1/checkouts/:id/cancel"],
     scope: "payments:write",
     errors: ["invalid_state"],
-    async run({ deps, request, id }) {
-      const { cancelCheckout } = await import("./checkouts.ts");
-      return await cancelCheckout(deps, request, id);
-    },
+    run: async ({ deps, request, id }) => (await checkouts()).cancelCheckout(deps, request, id),
   }),
 ].map(withUrls);
 
@@ -91,10 +87,8 @@ export const payCheckoutRoute: Route = withUrls(route({
   refuse: refuseRealCard,
   response: "PaidCheckout",
   errors: ["invalid_state"],
-  async run({ deps, request, id, body }) {
-    const { payCheckout } = await import("./checkouts.ts");
-    return await payCheckout(deps, request, id, body);
-  },
+  run: async ({ deps, request, id, body }) =>
+    (await checkouts()).payCheckout(deps, request, id, body),
 }));
 
 /** Shows URLs in the responses of an operation in place of references. */

@@ -110,16 +110,17 @@ interface ServedRoute {
  * of the wider path serves the narrower one too.
  */
 function serveRoutes(app: Hono<Env>, served: readonly ServedRoute[]): void {
-  const narrowerThan = (wide: ServedRoute) =>
-    !wide.path.includes(":")
-      ? []
-      : served.filter((one) =>
-        one.route.method === wide.route.method && !one.path.includes(":") &&
-        takes(wide.path, one.path)
-      );
-  const narrow = new Set(served.flatMap(narrowerThan));
-  for (const wide of served.filter((one) => !narrow.has(one))) {
-    const by_path = new Map(narrowerThan(wide).map((one) => [one.path, one]));
+  const widerThan = (one: ServedRoute) =>
+    served.find((wide) =>
+      wide.path.includes(":") && wide.route.method === one.route.method &&
+      takes(wide.path, one.path)
+    );
+  const handlers = Map.groupBy(
+    served,
+    (one) => one.path.includes(":") ? one : widerThan(one) ?? one,
+  );
+  for (const [wide, all] of handlers) {
+    const by_path = new Map(all.map((one) => [one.path, one]));
     app.on(wide.route.method, wide.path, (c) => {
       const { route, path } = by_path.get(c.req.path) ?? wide;
       return handle(c, route, path);

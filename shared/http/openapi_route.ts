@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import type { Handler } from "hono";
 import { cors } from "hono/cors";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
+import { once } from "../core/once.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { acceptsGzip, type Bytes, gunzip, gzip } from "./gzip.ts";
 import { keylessLimit } from "./keyless_limit.ts";
@@ -28,7 +29,7 @@ interface EncodedDocument {
 }
 
 export function openapiHandlers(deps: Dependencies): Handler<Env>[] {
-  let loading: ReturnType<typeof loadDocument> | undefined;
+  const document = once(() => loadDocument(deps.base_url));
   const limited = keylessLimit(deps, { counts_responses: true });
   return [
     cors({ origin: "*", exposeHeaders: ["ETag", "Request-Id"] }),
@@ -46,11 +47,7 @@ export function openapiHandlers(deps: Dependencies): Handler<Env>[] {
       ],
     }),
     async function sendDocument(c) {
-      loading ??= loadDocument(deps.base_url).catch((error) => {
-        loading = undefined;
-        throw error;
-      });
-      const { plain, gzipped } = await loading;
+      const { plain, gzipped } = await document();
       const is_gzipped = acceptsGzip(c.req.header("Accept-Encoding"));
       const { bytes, etag } = is_gzipped ? gzipped : plain;
       return c.body(bytes, 200, {

@@ -5,11 +5,9 @@
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import type { Dispute } from "../schema/dispute.ts";
-import type { DisputeReason } from "../schema/statuses.ts";
+import type { DisputeReason, PaymentStatus, RefundStatus } from "../schema/statuses.ts";
 import type { AuthenticationResult } from "../schema/payment_body.ts";
 import type { Payment } from "../schema/payment.ts";
-import type { PaymentStatus } from "../schema/statuses.ts";
-import type { RefundStatus } from "../schema/statuses.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { Change } from "../store/commit_rows.ts";
 import { applyEvent, NO_PARTS } from "../domain/operations/apply_event.ts";

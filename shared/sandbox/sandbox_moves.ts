@@ -23,6 +23,8 @@ import {
 import { currentDispute } from "../domain/operations/load_dispute.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 
+const decisions = () => import("./advance.ts");
+
 type Move<Schema extends z.ZodType> = (
   request: ServiceRequest,
   id: string,
@@ -50,7 +52,7 @@ export function createSandboxMoves(
         "payments",
         id,
         async (payment) => {
-          const { decideAdvance } = await import("./advance.ts");
+          const { decideAdvance } = await decisions();
           const dispute = await currentDispute(store, request, payment);
           return decideAdvance(payment, to, urls, request.context, { ...options, dispute });
         },
@@ -61,10 +63,7 @@ export function createSandboxMoves(
         request,
         "payments",
         id,
-        async (payment) => {
-          const { decideAuthenticate } = await import("./advance.ts");
-          return decideAuthenticate(payment, result, request.context);
-        },
+        async (payment) => (await decisions()).decideAuthenticate(payment, result, request.context),
       ),
 
     async advanceRefund(request, id, { to, return_code }) {
@@ -80,7 +79,7 @@ export function createSandboxMoves(
           // After the payment: each change of a refund changes its payment's sequence as well.
           const refund = await store.load(access, "refunds", id);
           if (refund.outcome === "replay") throw new Error("a load without a key has no replay");
-          const { decideAdvanceRefund } = await import("./advance.ts");
+          const { decideAdvanceRefund } = await decisions();
           return decideAdvanceRefund(payment, refund.body, to, request.context, return_code);
         },
       );
@@ -91,10 +90,8 @@ export function createSandboxMoves(
         request,
         "transfers",
         id,
-        async (transfer) => {
-          const { decideAdvanceTransfer } = await import("./advance.ts");
-          return decideAdvanceTransfer(transfer, to, request.context, return_code);
-        },
+        async (transfer) =>
+          (await decisions()).decideAdvanceTransfer(transfer, to, request.context, return_code),
       ),
 
     // One at a time for each key: a reset that waits for running changes occupies a connection.

@@ -4,8 +4,7 @@
  */
 
 import * as z from "zod";
-import { DisputeReason } from "./statuses.ts";
-import { PaymentStatus } from "./statuses.ts";
+import { DisputeReason, PaymentStatus } from "./statuses.ts";
 import { ReturnCode, returnCodeOfFailure } from "./payment_body.ts";
 import { AmountMinor } from "./values.ts";
 

@@ -7,7 +7,7 @@ import type { Sealed } from "../core/vault.ts";
 import { arrayOf, type Database } from "./database.ts";
 import type { RateLimits } from "./outcome.ts";
 import type { ProviderEvent } from "./provider_rows.ts";
-import { rowsOf, sql } from "./statement.ts";
+import { callsOf, sql } from "./statement.ts";
 
 /** An order that waits for its export. Bodies are JSON text. */
 interface OrderToExport {
@@ -157,10 +157,10 @@ export interface ImportState {
 
 /** The store of banks. Each method throws `ApiError`. */
 export class BankStore {
-  readonly #database: Pick<Database, "query">;
+  readonly #rows: ReturnType<typeof callsOf>;
 
   constructor(database: Pick<Database, "query">) {
-    this.#database = database;
+    this.#rows = callsOf(database);
   }
 
   ordersToExport(account_id: string, limit: number): Promise<OrderToExport[]> {
@@ -266,10 +266,6 @@ export class BankStore {
 
   importState(account_id: string, sha256: string): Promise<ImportState> {
     return this.#value`pay.bank_file_state(${account_id}, ${sha256})`;
-  }
-
-  #rows<T>(...call: Parameters<typeof sql>): Promise<T[]> {
-    return rowsOf<T>(this.#database, sql(...call));
   }
 
   async #value<T>(...call: Parameters<typeof sql>): Promise<T> {

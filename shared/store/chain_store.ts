@@ -6,7 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import type { Stablecoin } from "../core/currency.ts";
 import type { Database } from "./database.ts";
-import { rowsOf, sql } from "./statement.ts";
+import { callsOf } from "./statement.ts";
 
 /** The address of a payment that the poll watches. */
 export interface WatchedDeposit {
@@ -69,10 +69,10 @@ export interface PaidPayout {
 
 /** The store of chains. Each method throws `ApiError`. */
 export class ChainStore {
-  readonly #database: Pick<Database, "query">;
+  readonly #rows: ReturnType<typeof callsOf>;
 
   constructor(database: Pick<Database, "query">) {
-    this.#database = database;
+    this.#rows = callsOf(database);
   }
 
   /** Returns watched addresses in the order of their indexes, after an index; null begins. */
@@ -161,9 +161,5 @@ export class ChainStore {
     return this.#rows`pay.paid_payouts(
       p_account_id => ${account_id}, p_from => ${formatTime(from_ms)}::timestamptz,
       p_to => ${formatTime(to_ms)}::timestamptz, p_after => ${after}, p_limit => ${limit}::int)`;
-  }
-
-  #rows<T>(...call: Parameters<typeof sql>): Promise<T[]> {
-    return rowsOf<T>(this.#database, sql(...call));
   }
 }

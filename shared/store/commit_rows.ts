@@ -4,14 +4,16 @@
  */
 
 import type { Sealed } from "../core/vault.ts";
-import type { DisputeStatus } from "../schema/statuses.ts";
+import type {
+  DisputeStatus,
+  InstrumentStatus,
+  PaymentStatus,
+  RefundStatus,
+  TransferStatus,
+} from "../schema/statuses.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { InstrumentEndReason } from "../schema/instrument.ts";
-import type { InstrumentStatus } from "../schema/statuses.ts";
 import type { InstrumentUsage, MandateSequence, MethodKind } from "../schema/payment_body.ts";
-import type { PaymentStatus } from "../schema/statuses.ts";
-import type { RefundStatus } from "../schema/statuses.ts";
-import type { TransferStatus } from "../schema/statuses.ts";
 import type { LedgerAccount } from "../schema/list.ts";
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { NewOperationRow } from "./operation_row.ts";

@@ -33,9 +33,8 @@ const COLUMNS = {
     object before`,
 };
 type Kind = keyof typeof COLUMNS;
-const KINDS = Object.entries(COLUMNS).map(([kind, names]) => ({
-  ...{ kind: kind as Kind, columns: names.split(/\s+/) },
-}));
+const KINDS = Object.entries(COLUMNS)
+  .map(([kind, names]) => ({ kind: kind as Kind, columns: names.split(/\s+/) }));
 
 /** Returns the arguments of a statement that are rows of changes, from a place on. */
 export function rowArguments(place: number): string {

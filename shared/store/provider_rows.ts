@@ -7,9 +7,8 @@
 import type { DeclineAdvice, DeclineCode } from "../core/errors.ts";
 import type { Sealed } from "../core/vault.ts";
 import type { PayeeCheck } from "../schema/bank_account.ts";
-import type { DisputeReason } from "../schema/statuses.ts";
+import type { DisputeReason, PaymentStatus } from "../schema/statuses.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
-import type { PaymentStatus } from "../schema/statuses.ts";
 import type { ChangedRows, LoadedSubject, StoredResponse } from "./commit_rows.ts";
 import type { InstrumentProvider } from "./instrument_provider.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";

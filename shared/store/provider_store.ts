@@ -10,7 +10,7 @@ import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows, rowArguments } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
 import type { OperationRow } from "./operation_row.ts";
-import { rowsOf, sql } from "./statement.ts";
+import { callsOf, sql } from "./statement.ts";
 import type {
   DepositState,
   ProviderEvent,
@@ -72,12 +72,14 @@ const RECORD_LIMITS = { concurrency: 2, most: 32 };
 /** The store of the live flow. Each method throws `ApiError`. */
 export class ProviderStore {
   readonly #database: Database;
+  readonly #rows: ReturnType<typeof callsOf>;
   readonly #on_due: () => void;
   readonly #batcher: Batcher<ProviderRecord, RecordOutcome>;
 
   /** @param on_due called after a record that made webhook deliveries due */
   constructor(database: Database, on_due: () => void = () => {}) {
     this.#database = database;
+    this.#rows = callsOf(database);
     this.#on_due = on_due;
     this.#batcher = new Batcher({ ...RECORD_LIMITS, send: (records) => this.#send(records) });
   }
@@ -127,24 +129,24 @@ export class ProviderStore {
    * present.
    */
   async saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void> {
-    await this.#call`pay.save_cursor(p_account_id => ${account_id},
+    await this.#rows`pay.save_cursor(p_account_id => ${account_id},
       p_cursor => ${JSON.stringify(cursor)}, p_is_done => ${is_done}::boolean)`;
   }
 
   /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
   async saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void> {
-    await this.#call`pay.save_totals_cursor(p_account_id => ${account_id}, p_day => ${day}::date,
+    await this.#rows`pay.save_totals_cursor(p_account_id => ${account_id}, p_day => ${day}::date,
       p_cursor => ${JSON.stringify(cursor)})`;
   }
 
   /** Ends the lease of a reading that is not done, a second later. Another job reads on. */
   async pauseReading(account_id: string): Promise<void> {
-    await this.#call`pay.pause_reading(p_account_id => ${account_id})`;
+    await this.#rows`pay.pause_reading(p_account_id => ${account_id})`;
   }
 
   /** Records for the operator that a poll has failed. The next page that is read clears it. */
   async stallReading(account_id: string, error: string): Promise<void> {
-    await this.#call`pay.stall_reading(p_account_id => ${account_id}, p_error => ${error})`;
+    await this.#rows`pay.stall_reading(p_account_id => ${account_id}, p_error => ${error})`;
   }
 
   async storeTotals(
@@ -152,7 +154,7 @@ export class ProviderStore {
     day: string,
     totals: readonly ProviderTotal[],
   ): Promise<void> {
-    await this.#call`pay.store_totals(p_account_id => ${account_id}, p_day => ${day}::date,
+    await this.#rows`pay.store_totals(p_account_id => ${account_id}, p_day => ${day}::date,
       p_totals => ${totals})`;
   }
 
@@ -181,7 +183,7 @@ export class ProviderStore {
 
   /** Counts a signed notification about another account of the provider. */
   async countIgnored(account_id: string): Promise<void> {
-    await this.#call`pay.count_ignored_notification(p_account_id => ${account_id})`;
+    await this.#rows`pay.count_ignored_notification(p_account_id => ${account_id})`;
   }
 
   /**
@@ -195,7 +197,7 @@ export class ProviderStore {
     event: Pick<ProviderEvent, "account_id" | "reference" | "object_id"> | null,
   ): Promise<PresentSubject | null> {
     type Row = Omit<PresentSubject, "deposit"> & { transfers: DepositState | null };
-    const [row] = await this.#call<Row>`pay.read_provider_subject(
+    const [row] = await this.#rows<Row>`pay.read_provider_subject(
       p_environment_id => ${environment_id}, p_subject_id => ${subject_id},
       p_refund_id => ${refund_id}, p_account_id => ${event?.account_id},
       p_reference => ${event?.reference}, p_object_id => ${event?.object_id})`;
@@ -206,19 +208,15 @@ export class ProviderStore {
 
   /** Reads the sandbox payment whose challenge has this token, or null. */
   async readChallenge(token: string): Promise<StoredChallenge | null> {
-    const [row] = await this.#call<StoredChallenge>`pay.read_challenge(p_token => ${token})`;
+    const [row] = await this.#rows<StoredChallenge>`pay.read_challenge(p_token => ${token})`;
     return row ?? null;
   }
 
   /** Returns an account, also a disabled one, or null. */
   async readAccount(id: string): Promise<StoredAccount | null> {
-    const [account] = await this.#call<StoredAccount | null>`
+    const [account] = await this.#rows<StoredAccount | null>`
       pay.read_provider_account(p_id => ${id})`;
     return account ?? null;
-  }
-
-  #call<T>(...call: Parameters<typeof sql>): Promise<T[]> {
-    return rowsOf<T>(this.#database, sql(...call));
   }
 
   async #send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {

@@ -21,14 +21,14 @@ export function sql(parts: TemplateStringsArray, ...values: readonly unknown[]):
   return [text, values.map(textOf)];
 }
 
-/** Runs a call such as `pay.list_bank_orders(${id})`. Returns its rows as objects, from JSON. */
-export async function rowsOf<T>(
-  database: Pick<Database, "query">,
-  [call, parameters]: Statement,
-): Promise<T[]> {
-  const text = `select to_jsonb(t)::text as found from ${call} t`;
-  const rows = await database.query<{ found: string }>(text, parameters);
-  return rows.map(({ found }) => JSON.parse(found));
+/** Returns the template of calls such as `pay.list_bank_orders(${id})`: rows as objects, from JSON. */
+export function callsOf(database: Pick<Database, "query">) {
+  return async <T>(...template: Parameters<typeof sql>): Promise<T[]> => {
+    const [call, parameters] = sql(...template);
+    const text = `select to_jsonb(t)::text as found from ${call} t`;
+    const rows = await database.query<{ found: string }>(text, parameters);
+    return rows.map(({ found }) => JSON.parse(found));
+  };
 }
 
 function textOf(value: unknown): string | null {

@@ -5,12 +5,14 @@
 
 import assert from "node:assert/strict";
 import type Stripe from "stripe";
-import type { ProviderEventSource } from "../../shared/connectors/stripe/stripe_provider_events.ts";
+import {
+  DISPUTE_STATUSES,
+  type ProviderEventSource,
+} from "../../shared/connectors/stripe/stripe_provider_events.ts";
 import {
   MOVEMENT_CATEGORIES,
   movementEvents,
 } from "../../shared/connectors/stripe/stripe_movements.ts";
-import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_provider_events.ts";
 import { payoutEvents } from "../../shared/connectors/stripe/stripe_payouts.ts";
 import { BalanceTransaction, Payout } from "../../shared/connectors/stripe/stripe_objects.ts";
 import { applyToAccount, isAccountEvent } from "../../shared/domain/providers/apply_to_account.ts";

@@ -13,8 +13,11 @@ import { MAX_ACTIVE_SECRETS } from "../../shared/domain/webhooks/endpoint_secret
 import { MAX_SANDBOX_ENDPOINTS } from "../../shared/domain/webhooks/webhook_endpoints.ts";
 import { MAX_BYTES } from "../../shared/sandbox/masked_body.ts";
 import { MAX_KEPT_SANDBOXES, MAX_SANDBOXES } from "../../shared/sandbox/sandbox_store.ts";
-import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS } from "../../shared/schema/limits.ts";
-import { MAX_AMOUNT_MINOR } from "../../shared/schema/limits.ts";
+import {
+  CLOCK_CEILING_MS,
+  MAX_ADVANCE_DAYS,
+  MAX_AMOUNT_MINOR,
+} from "../../shared/schema/limits.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { MAX_PENDING_DELIVERIES } from "../../shared/store/outcome.ts";
 import { MOST_OPEN_CHECKOUTS } from "../../shared/store/checkout_store.ts";

@@ -22,10 +22,8 @@ import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
-import { LEDGER_ACCOUNTS } from "../../shared/schema/list.ts";
-import * as limits from "../../shared/schema/limits.ts";
-import { ListCheckoutsQuery } from "../../shared/schema/checkout_body.ts";
 import {
+  LEDGER_ACCOUNTS,
   ListDisputesQuery,
   ListInstrumentsQuery,
   ListLedgerEntriesQuery,
@@ -33,6 +31,8 @@ import {
   ListRefundsQuery,
   ListTransfersQuery,
 } from "../../shared/schema/list.ts";
+import * as limits from "../../shared/schema/limits.ts";
+import { ListCheckoutsQuery } from "../../shared/schema/checkout_body.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { ListRequestsQuery } from "../../shared/schema/request_query.ts";

@@ -7,9 +7,8 @@ import {
   methodWithMandate,
 } from "../../shared/domain/payments/collection.ts";
 import { parseBody } from "../../shared/http/parse_input.ts";
-import { Mandate } from "../../shared/schema/payment_body.ts";
+import { CreatePaymentBody, Mandate } from "../../shared/schema/payment_body.ts";
 import { type PaymentMethod } from "../../shared/schema/payment.ts";
-import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
 import { decideCreate, refusalOf, requestContext, URLS } from "../support/domain/decided_change.ts";
 import { readBody } from "../support/http/read_body.ts";
 

@@ -7,10 +7,9 @@
 import assert from "node:assert/strict";
 import { CapturePaymentBody, type MethodKind } from "../../shared/schema/payment_body.ts";
 import { type Payment } from "../../shared/schema/payment.ts";
-import { type PaymentStatus } from "../../shared/schema/statuses.ts";
+import { type PaymentStatus, type RefundStatus } from "../../shared/schema/statuses.ts";
 import { CreateRefundBody } from "../../shared/schema/refund_body.ts";
 import { Refund } from "../../shared/schema/refund.ts";
-import { type RefundStatus } from "../../shared/schema/statuses.ts";
 import { decideAdvanceRefund } from "../../shared/sandbox/advance.ts";
 import {
   decideRefund,

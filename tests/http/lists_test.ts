@@ -71,7 +71,7 @@ async function pages(service: TestService, path: string, limit: number, query = 
   }
 }
 
-/** What the catalogue ends again or leaves out. */
+/** Items of lists of which the catalogue makes too few for pages, or ends all. */
 const MORE: [path: string, body: object][] = [
   ["/api-v1-payments/v1/webhook_endpoints", { delivery: "inbox" }],
   ["/api-v1-payments/v1/checkouts", {

@@ -7,8 +7,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Sql } from "postgres";
-import type { Credentials } from "../../apps/server/data_dir/credentials.ts";
-import { credentialsPath } from "../../apps/server/data_dir/credentials.ts";
+import { type Credentials, credentialsPath } from "../../apps/server/data_dir/credentials.ts";
 import { postgresAccount, postgresHome } from "../../apps/server/postgres/postgres_account.ts";
 import { SUPERUSER } from "../../apps/server/postgres/postgres_cluster.ts";
 import { readCpuSeconds } from "./cpu_time.ts";

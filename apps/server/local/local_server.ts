@@ -165,13 +165,14 @@ async function respond(
   request: Request,
   info: ConnectionInfo,
 ): Promise<Response> {
-  const path_start = request.url.indexOf("/", "http://".length);
-  if (!isParsable(request.url, path_start)) {
+  // The runtime builds the URL from the Host header, which the client controls.
+  if (!URL.canParse(request.url)) {
     throw invalidParameter(
       "Host",
       '"Host" is not a name or an address: leave the header to your HTTP client',
     );
   }
+  const path_start = request.url.indexOf("/", "http://".length);
   const path = request.url.slice(path_start);
   if (path.startsWith(MOUNT + "/")) {
     const name = /^[^/?]*/.exec(path.slice(MOUNT.length + 1))![0];
@@ -188,21 +189,6 @@ async function respond(
     "not_found",
     `Nothing is served at this path: use ${nearestAddress(request.url, public_url)}`,
   );
-}
-
-/** The origin of the newest request whose URL could be parsed. */
-let parsed_origin = "";
-
-/**
- * Reports whether a URL can be parsed. The runtime builds it from the Host header, which the client
- * controls. Any path can be parsed, and most requests have the origin of the one before.
- */
-function isParsable(url: string, path_start: number): boolean {
-  const origin = path_start < 0 ? url : url.slice(0, path_start);
-  if (origin === parsed_origin) return true;
-  if (!URL.canParse(url)) return false;
-  parsed_origin = origin;
-  return true;
 }
 
 /** Returns the address of the payments, or of the sandbox's payments if the path names it. */

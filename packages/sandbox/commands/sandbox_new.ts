@@ -1,7 +1,14 @@
 /** `sandbox new`: makes a sandbox beside that of the key, for one test, branch or pull request. */
 
-import { type Command, EXIT, JSON_OPTION, refuseArguments, SERVICE_OPTIONS } from "../command.ts";
-import { textOf, wholeNumberOf } from "../command.ts";
+import {
+  type Command,
+  EXIT,
+  JSON_OPTION,
+  refuseArguments,
+  SERVICE_OPTIONS,
+  textOf,
+  wholeNumberOf,
+} from "../command.ts";
 import { openClient } from "../service_access.ts";
 
 /** The bounds of the API: a minute and 7 days. */

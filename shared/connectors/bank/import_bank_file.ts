@@ -5,9 +5,8 @@
 
 import type { Sealed, Vault } from "../../core/vault.ts";
 import { mapInSlices } from "../../core/time_slice.ts";
-import type { ProviderEvent } from "../../domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import { entryId, sealContextOf } from "../../domain/providers/sealed_details.ts";
-import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type {
   BankOrder,
   FoundReference,

@@ -7,10 +7,9 @@ import { type CheckoutMethod, methodsFor } from "../../core/checkout_methods.ts"
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { STATUSES, type WaitsFor } from "../payment_statuses.ts";
-import type { MethodKind } from "../../schema/payment_body.ts";
+import type { CreatePaymentBody, MethodKind } from "../../schema/payment_body.ts";
 import type { Checkout } from "../../schema/checkout.ts";
 import type { PayCheckoutBody } from "../../schema/checkout_body.ts";
-import type { CreatePaymentBody } from "../../schema/payment_body.ts";
 import type { PaymentStatus } from "../../schema/statuses.ts";
 import { METHOD_KIND } from "./offers.ts";
 

@@ -7,9 +7,8 @@ import { ApiError } from "../../core/errors.ts";
 import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Payment } from "../../schema/payment.ts";
-import type { PaymentStatus } from "../../schema/statuses.ts";
+import type { PaymentStatus, TransferStatus } from "../../schema/statuses.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-import type { TransferStatus } from "../../schema/statuses.ts";
 import { hasMoney, type Mover, type Standing, STATUSES } from "../payment_statuses.ts";
 import { railOf, RAILS } from "../rails.ts";
 

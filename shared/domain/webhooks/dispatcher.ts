@@ -15,8 +15,7 @@
  * lease as crashed and does not send that delivery (ADR 0017).
  */
 
-import type { Clock } from "../../core/clock.ts";
-import { formatTime } from "../../core/clock.ts";
+import { type Clock, formatTime } from "../../core/clock.ts";
 import { isUnavailable } from "../../core/database_error.ts";
 import type { RandomSource } from "../../core/ids.ts";
 import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
