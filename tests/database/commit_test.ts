@@ -105,6 +105,18 @@ const CASES: Record<string, Case> = {
       [{ ...requested(), fingerprint: "b" }, "conflict", NOTHING],
     ];
   },
+  "collections of two accounts under a new mandate": ({ key }) => {
+    const mandate = { id: "M-1", signed_at: "2026-11-01", sequence: "recurring" };
+    const [own, other] = ["DE89370400440532013000", "DE69512108001245133000"].map((iban) => () => ({
+      change: created("pending", { outcome: undefined, iban: { iban }, mandate }),
+      key: key.text,
+    }));
+    return [
+      [own!(), "committed", "1 0 0 2"],
+      [own!(), "committed", "1 0 0 2"],
+      [other!(), "stale", NOTHING],
+    ];
+  },
   "one idempotency key under two keys": ({ key, other }) =>
     [key, other].map(({ text }, i): List[number] => [
       { change: created(), key: text, idempotency_key: "shared", fingerprint: "ab"[i]! },
