@@ -44,7 +44,7 @@ Deno.test("examples/fastapi_shop verifies webhooks as docs/webhook_verification.
   assert.equal(example.replace(/^"""[^"]*"""\n\n/, ""), documented!.text);
 });
 
-Deno.test("examples/express_shop has the versions that tests/shop runs", async () => {
+Deno.test("examples/express_shop has the versions with which its types are checked", async () => {
   const { dependencies } = JSON.parse(await readProjectFile("examples/express_shop/package.json"));
   const { imports } = JSON.parse(await readProjectFile("deno.json"));
   assert.deepEqual(dependencies, {

@@ -24,7 +24,7 @@ export function attemptsAt(receiver: RecordingReceiver, path: string): number[] 
 }
 
 /** Settings that resolve every host name publicly and connect it to a port on loopback. */
-export function leadingTo(port: number): Partial<Settings> {
+function leadingTo(port: number): Partial<Settings> {
   return {
     webhook_sender: {
       resolve: () => Promise.resolve([PUBLIC_ADDRESS]),
