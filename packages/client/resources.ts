@@ -14,32 +14,85 @@ export interface ListParams {
   include?: "total" | undefined;
 }
 
-/** Your own data: at most 50 entries. A name has at most 40 characters, a value at most 500. */
-export type Metadata = Record<string, string>;
-
-/** The payer. `customer` and `payer` are two names for the same person. */
-export interface Person {
-  /**
-   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
-   */
-  id?: string | undefined;
-  /** E-mail address of the person; null: erased. */
-  email: string | null;
-  /** Name of the person; null: erased. Text of 1 to 200 characters. */
-  name?: string | null | undefined;
+/** An API key. */
+export interface ApiKey {
+  /** `key_…` */
+  id: string;
+  object: "api_key";
+  /** Your own name for the key. */
+  name: string;
+  /** Permissions of the key. Null: all. */
+  scopes: Scope[] | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /** The secrets of the key that work now, newest first. */
+  secrets: ({
+    /** The beginning of the key's text, such as `sk_test_`. */
+    prefix: string;
+    /** The last four characters of the key's text. */
+    last4: string;
+    /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+    created_at: string;
+    /** Time at which this secret expires: after a rotation, or with the key. */
+    expires_at: string | null;
+  })[];
+  /** Time of the last use, updated at most once an hour. */
+  last_used_at: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time at which the key expires. Null: never. */
+  expires_at: string | null;
+  /** Time of the revocation; null without one. RFC 3339 in UTC, with milliseconds. */
+  revoked_at: string | null;
 }
 
-/** The payer: `customer` or `payer`. */
-export interface PersonInput {
-  /**
-   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
-   */
-  id?: string | undefined;
-  /** E-mail address of the person. Required, except beside an `instrument`. */
-  email?: string | undefined;
-  /** Name of the person. Text of 1 to 200 characters. */
-  name?: string | undefined;
+/** `ApiKey` with its secret, which the API shows only once: store it. */
+export interface ApiKeyWithSecret extends ApiKey {
+  /** The text of the key. Only creation and rotation show it. */
+  secret: string;
 }
+
+/** A test key for the caller's own sandbox. */
+export interface CreateApiKeyInput {
+  /** Your own name for the key. Text of 1 to 100 characters. */
+  name: string;
+  /**
+   * At most the scopes of the caller's key. By default all scopes, which only a key with all scopes
+   * can give.
+   */
+  scopes?: Scope[] | undefined;
+  /**
+   * Time at which the key expires. By default, and at the latest, it expires with the caller's key.
+   */
+  expires_at?: string | undefined;
+}
+
+/** The time that the older secrets still work. */
+export interface RotateApiKeyInput {
+  /**
+   * Seconds that the older secrets still work; `0` ends all of them at once. At most 5 secrets
+   * work: a rotation that would make a sixth ends the oldest. A whole number of seconds from 0 to
+   * 604800, which is 7 days. By default `86400`.
+   */
+  expires_in?: number | undefined;
+}
+
+/** A permission of a key. */
+export type Scope =
+  | "payments:read"
+  | "payments:write"
+  | "refunds:write"
+  | "transfers:read"
+  | "transfers:write"
+  | "webhooks:read"
+  | "webhooks:write"
+  | "events:read"
+  | "ledger:read"
+  | "instruments:use"
+  | "instruments:write"
+  | "customers:erase"
+  | "keys:write"
+  | "sandbox:write";
 
 /** Postal address of the account holder. Needed for an IBAN from outside the EEA. */
 export interface PostalAddress {
@@ -55,16 +108,12 @@ export interface PostalAddress {
   country: string;
 }
 
-/** A bank account. */
-export interface IbanInput {
-  /** The IBAN. Spaces and case are ignored. */
-  iban: string;
-  /** BIC of the bank, of 8 or 11 characters. */
-  bic?: string | undefined;
-  /** Name of the account holder. Text of 1 to 200 characters. */
-  holder_name?: string | undefined;
-  address?: PostalAddress | undefined;
-}
+/**
+ * The bank's comparison of the payee's name with the account. `unavailable`: the bank could not
+ * compare them. `pending`: the bank has not finished. With `close_match`, `no_match` and
+ * `unavailable` the payout stays `pending` until an operator approves it.
+ */
+export type PayeeCheck = "match" | "close_match" | "no_match" | "unavailable" | "pending";
 
 /** The shown parts of a bank account. */
 export interface MaskedIban {
@@ -74,84 +123,567 @@ export interface MaskedIban {
   last4: string;
 }
 
-/** A wallet. */
-export interface WalletInput {
-  /** Address of the wallet. */
-  address: string;
-  /** By default the form of the address decides. */
-  network?: Network | undefined;
-  /** By default the currency of the payment if it is a stablecoin, else `USDC`. */
-  asset?: Stablecoin | undefined;
-}
+/**
+ * `instant` asks for SEPA Instant, for EUR to an IBAN only. If the payee's bank does not take it,
+ * the payout fails, and is not sent again as a standard one. By default `standard`.
+ */
+export type Speed = "standard" | "instant";
 
-/** A wallet. Its address is public, so responses show it whole. */
-export interface Wallet {
-  /** Address of the wallet, which is public. */
-  address: string;
-  network: Network;
-  asset: Stablecoin;
-  /** Hash of the transaction on chain. Null until it completes. */
-  tx_hash: string | null;
-}
-
-/** The mandate of the payer, for a payment by SEPA with an `iban`. */
-export interface Mandate {
-  /**
-   * Your own reference of the mandate: at most 35 letters, digits, single spaces and `+?/:().,'-`.
-   */
+/** Deleted bank details. */
+export interface DeletedBankDetails {
+  /** Id of the payment or transfer. */
   id: string;
-  /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
-  signed_at: string;
+  object: "bank_details";
+  /** Always true. */
+  deleted: true;
+}
+
+/** Whether anything in a sandbox has changed. */
+export interface Changes {
+  object: "changes";
+  /** True if something has changed after the cursor, or if the request had none. */
+  changed: boolean;
+  /** The value of `after` for the next read. */
+  next_cursor: string;
+}
+
+/** Prices that a payer pays by a method of their choice. */
+export interface Checkout {
+  /** `chk_…` */
+  id: string;
+  object: "checkout";
+  status: CheckoutStatus;
   /**
-   * The place of the payment among those of the mandate. `recurring` can be the first too. Nothing
-   * is collected after `final` or `one_off`.
+   * The page for the payer, whose token is in the fragment; null: the operator has set no
+   * `CHECKOUT_URL`.
    */
-  sequence: MandateSequence;
+  url: string | null;
+  /** The amount in minor units; 0: it only saves. */
+  amount: number;
+  /** Another name for `amount`. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** Your prices in other currencies. */
+  other_prices: CheckoutPrice[];
+  /** The methods that the payer can choose. */
+  methods: CheckoutMethod[];
+  customer: Person | null;
+  /** Your own text for the payer; null without one. */
+  description: string | null;
+  /** Your own number of the order or invoice. */
+  reference: string | null;
+  metadata: Metadata;
+  capture: CaptureMethod;
+  /** `on_session`: for payments with the payer present. `off_session`: also without. */
+  save: InstrumentUsage | null;
+  /** Language of the page; null: that of the browser. */
+  locale: string | null;
+  /** The page of your shop after the payment. */
+  return_url: string | null;
+  /** The page of your shop for a payer who gives up. */
+  cancel_url: string | null;
+  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
+  max_payments: 1 | null;
+  /** The end of new attempts; null: a link without one. */
+  expires_at: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /**
+   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
+   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
+   */
+  payments_count: number;
+  /** The last successful payment. */
+  payment_id: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+}
+
+/** A checkout with its new attempt. */
+export interface PaidCheckout {
+  /** `chk_…` */
+  id: string;
+  object: "checkout";
+  status: CheckoutStatus;
+  /**
+   * The page for the payer, whose token is in the fragment; null: the operator has set no
+   * `CHECKOUT_URL`.
+   */
+  url: string | null;
+  /** The amount in minor units; 0: it only saves. */
+  amount: number;
+  /** Another name for `amount`. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** Your prices in other currencies. */
+  other_prices: CheckoutPrice[];
+  /** The methods that the payer can choose. */
+  methods: CheckoutMethod[];
+  customer: Person | null;
+  /** Your own text for the payer; null without one. */
+  description: string | null;
+  /** Your own number of the order or invoice. */
+  reference: string | null;
+  metadata: Metadata;
+  capture: CaptureMethod;
+  /** `on_session`: for payments with the payer present. `off_session`: also without. */
+  save: InstrumentUsage | null;
+  /** Language of the page; null: that of the browser. */
+  locale: string | null;
+  /** The page of your shop after the payment. */
+  return_url: string | null;
+  /** The page of your shop for a payer who gives up. */
+  cancel_url: string | null;
+  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
+  max_payments: 1 | null;
+  /** The end of new attempts; null: a link without one. */
+  expires_at: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /**
+   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
+   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
+   */
+  payments_count: number;
+  /** The last successful payment. */
+  payment_id: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+  /** The new attempt. */
+  payment: Payment;
+}
+
+/** A price in another currency. */
+export interface CheckoutPrice {
+  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
 }
 
 /**
- * The mandate of the payer. `id` and `sequence` are required without `save`. With it the service
- * makes an id, and the sequence is `first` or `recurring`, by default `recurring`.
+ * A way to pay: `card`; `sepa_debit` collects from the payer's `iban`; by `sepa`, `swift` and
+ * `stablecoin` the payer sends the money.
  */
-export interface MandateInput {
+export type CheckoutMethod = "card" | "sepa_debit" | "sepa" | "swift" | "stablecoin";
+
+/** Status of a checkout. Only an `open` one takes attempts. */
+export type CheckoutStatus = "open" | "completed" | "expired" | "cancelled";
+
+/** Fields of a new checkout. */
+export interface CheckoutFields {
+  /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
+  currency: string;
   /**
-   * Your own reference of the mandate: at most 35 letters, digits, single spaces and `+?/:().,'-`.
+   * At most 5 prices in other currencies, which are your own: nothing is exchanged. Stablecoins are
+   * offered only for a price in their currency.
    */
-  id?: string | undefined;
-  /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
-  signed_at: string;
+  other_prices?: {
+    /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+    amount_minor: number;
+    /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
+    currency: string;
+  }[] | undefined;
   /**
-   * The place of the payment among those of the mandate. `recurring` can be the first too. Nothing
-   * is collected after `final` or `one_off`.
+   * The methods that the payer can choose. By default all that take one of the currencies, with a
+   * live key those for which the operator has configured a provider.
    */
-  sequence?: MandateSequence | undefined;
+  methods?: CheckoutMethod[] | undefined;
+  customer?: PersonInput | undefined;
+  /** Your own text for people, such as what was sold. Text of at most 500 characters. */
+  description?: string | undefined;
+  /**
+   * Your own number of the order or invoice. Each payment of the checkout has it too. Text of 1 to
+   * 255 characters.
+   */
+  reference?: string | undefined;
+  metadata?: Metadata | undefined;
+  /** Of attempts by card. Other methods have no capture. */
+  capture?: CaptureMethod | undefined;
+  /** The usage of an instrument that the payer lets you save. Needs `customer.id`. */
+  save?: InstrumentUsage | undefined;
+  /** Language of the page: ISO 639-1. */
+  locale?: string | undefined;
+  /**
+   * The page of your shop to which the payer comes back after `next_action`, with the parameter
+   * `payment_id` added. https, or with a test key also http on localhost. Responses show it in its
+   * normal form, such as `https://shop.example/` for `https://shop.example`.
+   */
+  return_url?: string | undefined;
+  /** The page of your shop for a payer who gives up. */
+  cancel_url?: string | undefined;
+  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
+  max_payments?: 1 | null | undefined;
+  /**
+   * The end of new attempts, at most 30 days ahead. By default 24 hours after the creation. Null
+   * only for a link; one of a sandbox then expires 30 days after its creation or its last payment.
+   */
+  expires_at?: string | null | undefined;
 }
 
-/** A card by its number. Test keys only, and only the published test cards. */
-export interface CardNumberInput {
-  /** A published test card number. Spaces and dashes are ignored. Test keys only. */
-  number: string;
-  /** Month of expiry, 1 to 12. */
-  exp_month: number;
-  /** Year of expiry, such as 2034. A whole number from 2000 to 2100. */
-  exp_year: number;
-  /** Three digits, four for American Express. The service never stores it. */
-  cvc: string;
-  /** Postal code of the payer. Any is accepted. Text of at most 20 characters. */
-  postal_code?: string | undefined;
+/** `GET /v1/checkouts` */
+export interface ListCheckoutsParams extends ListParams {
+  /** Only checkouts in this status. */
+  status?: CheckoutStatus | undefined;
+  /** Only checkouts with this reference. Text of 1 to 255 characters. */
+  reference?: string | undefined;
+  /** Only checkouts of this customer. Text of 1 to 64 characters. */
+  customer_id?: string | undefined;
 }
 
-/** A card by its token. */
-export interface CardTokenInput {
+/** The choices of a payer on the page. */
+export interface PayCheckoutInput {
+  card?: CardInput | undefined;
+  /** Collects from this account, under a mandate of today. */
+  iban?: string | IbanInput | undefined;
+  /** By default that of `card`, `iban` or `currency`. */
+  method?: CheckoutMethod | undefined;
+  /** One of the prices. By default the first of the method. */
+  currency?: string | undefined;
+  /** The payer lets you save the card or the account, for the `save` of the checkout. */
+  save?: true | undefined;
+  /** A saved instrument of the customer. Needs the scope `instruments:use`. */
+  instrument?: string | undefined;
+  /** The result of 3-D Secure, if the payment asks for it. Without it the payment waits. */
+  authenticate?: "success" | "failure" | undefined;
+}
+
+/** The clock of a sandbox. */
+export interface Clock {
+  object: "clock";
+  /** RFC 3339 in UTC, with milliseconds. */
+  now: string;
+  /** `real`: the clock runs. `frozen`: it stands. */
+  mode: "real" | "frozen";
+  /** How far a running clock is ahead of the real time; null while the clock is frozen. */
+  offset_seconds: number | null;
   /**
-   * The token of a card, which the provider's form in the browser makes: `pm_…`. Test keys take the
-   * test tokens.
+   * The end of the advances that are not complete; null: none is under way. In the response to
+   * `POST`: the end of the advance of that request.
    */
-  token: string;
+  target: string | null;
 }
 
-/** The payment instrument, masked. */
-export type PaymentMethod =
+/** The clock of a sandbox, and what became due. */
+export interface ClockAdvance {
+  object: "clock";
+  /** RFC 3339 in UTC, with milliseconds. */
+  now: string;
+  /** `real`: the clock runs. `frozen`: it stands. */
+  mode: "real" | "frozen";
+  /** How far a running clock is ahead of the real time; null while the clock is frozen. */
+  offset_seconds: number | null;
+  /**
+   * The end of the advances that are not complete; null: none is under way. In the response to
+   * `POST`: the end of the advance of that request.
+   */
+  target: string | null;
+  /**
+   * The numbers of actions that the advance has done so far. Advances that overlap count together.
+   */
+  did: {
+    /** Attempts to deliver webhooks, and deliveries to inboxes. */
+    deliveries: number;
+    /** Payments and authorizations that have ended by themselves. */
+    expired_payments: number;
+    /** Disputes that were lost at their deadline. */
+    disputes_closed: number;
+    /** Rows that were deleted after their retention. */
+    purged: number;
+  };
+  /** True: the clock is on its way to `target`. Send `to` with the value of `target`. */
+  has_more: boolean;
+}
+
+/** The things that the clock of a sandbox brings next. */
+export interface Due {
+  object: "due";
+  /** RFC 3339 in UTC, with milliseconds. */
+  now: string;
+  /** The `until` of the request. */
+  until: string | null;
+  /** One item for each kind that something waits of, the earliest first. */
+  data: ({
+    /**
+     * `payment_result`: the provider replies late, or a collection is due. `payment_end`,
+     * `authentication_end`: the payer's time to pay or to authenticate ends. `authorization_end`:
+     * an authorization ends. `payment_return`: the bank of a payer takes a payment back.
+     * `refund_result` and `transfer_result`: the provider replies late. `dispute_loss`: a dispute
+     * is lost without evidence. `dispute_result`: a dispute with evidence, or an accepted one, is
+     * closed. `delivery`: a webhook is sent. `instrument_end`: a mandate ends after 36 months
+     * without use.
+     */
+    kind:
+      | "payment_result"
+      | "payment_end"
+      | "authentication_end"
+      | "authorization_end"
+      | "payment_return"
+      | "refund_result"
+      | "transfer_result"
+      | "dispute_loss"
+      | "dispute_result"
+      | "delivery"
+      | "instrument_end";
+    /** How many of them wait. */
+    count: number;
+    /** When the first of them is due; before `now`: it is under way. */
+    first_at: string;
+    /**
+     * The first of them: a payment (also of a refund or a dispute), transfer, delivery or
+     * instrument.
+     */
+    first_id: string;
+  })[];
+  /**
+   * True: at least 10 000 operations, deliveries or mandates wait. The counts are those of the
+   * first 10 000 each.
+   */
+  has_more: boolean;
+}
+
+export interface DueParams {
+  /** Only what is due until this RFC 3339 time of the sandbox. */
+  until?: string | undefined;
+}
+
+/** Send `to` or `advance`, `mode`, or one of the first two together with `mode`. */
+export interface SetClockInput {
+  /**
+   * The new time, at most 400 days after the present one and not after 2200-01-01T00:00:00Z. A time
+   * before the end of an advance that is not complete goes on to that end.
+   */
+  to?: string | undefined;
+  /**
+   * Seconds by which the clock advances, after the end of the advances that are not complete. A
+   * whole number of seconds from 1 to 34560000 (400 days).
+   */
+  advance?: number | undefined;
+  /** `real`: the clock runs. `frozen`: it stands. */
+  mode?: "real" | "frozen" | undefined;
+}
+
+/** The erasure of a customer. */
+export interface ErasedCustomer {
+  object: "customer";
+  /** Your own id of the customer; null after an e-mail address. Text of 1 to 64 characters. */
+  id: string | null;
+  /** Always true. */
+  deleted: true;
+  /** Payments that this request has erased. */
+  payments: number;
+  /** Instruments that this request has ended or erased. */
+  instruments: number;
+  /** True: the service erases the rest within a day. */
+  has_more: boolean;
+}
+
+/** A dispute: the payer has charged a payment back. */
+export interface Dispute {
+  /** `dp_…` */
+  id: string;
+  object: "dispute";
+  /** Id of the payment that is charged back. */
+  payment_id: string;
+  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  reason: DisputeReason;
+  status: DisputeStatus;
+  evidence: DisputeEvidence | null;
+  /** Time until which evidence can be sent. Null if the provider of a live payment names none. */
+  evidence_due_by: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time at which the dispute was won or lost. */
+  closed_at: string | null;
+}
+
+/** The evidence of the merchant. */
+export interface DisputeEvidence {
+  /** The evidence in words. */
+  text: string;
+  /** Time at which the evidence was submitted. Null: it is saved only. */
+  submitted_at: string | null;
+}
+
+/** Evidence for a dispute. */
+export interface SubmitEvidenceInput {
+  /** The evidence in words, at most 20000 characters. It replaces saved evidence. */
+  text: string;
+  /** False only saves the evidence. True, the default, submits it, which is possible once. */
+  submit?: boolean | undefined;
+}
+
+/** The fields of a new fault beside its kind. */
+export interface FaultFields {
+  /** How often it happens. A whole number from 1 to 1000. By default `1`. */
+  times?: number | undefined;
+  /** The duration of a `delay` in milliseconds. A whole number from 1 to 10000. */
+  delay_ms?: number | undefined;
+}
+
+/** A fault that was deleted: it does not happen any more. */
+export interface DeletedFault {
+  /** `flt_…` */
+  id: string;
+  object: "fault";
+  /** Always true. */
+  deleted: true;
+}
+
+/** A fault that was declared: the next matching targets fail. */
+export interface Fault {
+  /** `flt_…` */
+  id: string;
+  object: "fault";
+  /**
+   * The kind of target that fails: an API request, a webhook delivery, or a call to the simulated
+   * payment provider.
+   */
+  on: "request" | "delivery" | "provider";
+  /** The way in which the target fails. Each kind of target has faults of its own. */
+  fault: RequestFault | DeliveryFault | ProviderFault;
+  /** How often it was declared to happen. A whole number from 1 to 1000. */
+  times: number;
+  /** How often it will still happen. A whole number from 0 to 1000. */
+  left: number;
+  /** Conditions that a target has to match. */
+  where: RequestConditions & DeliveryConditions & ProviderConditions;
+  /** The duration of a `delay` in milliseconds. A whole number from 1 to 10000. */
+  delay_ms: number | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+}
+
+/** Deliveries in the inbox of a webhook endpoint. */
+export interface InboxPage {
+  object: "inbox";
+  /** The deliveries, oldest first. One with the declared fault `duplicate` comes twice. */
+  data: InboxDelivery[];
+  /** True if the inbox has more deliveries after these. */
+  has_more: boolean;
+  /**
+   * The value of `after` for the next read. It acknowledges these deliveries, so send it when you
+   * have handled them.
+   */
+  next_cursor: string;
+}
+
+/** A delivery in an inbox: the request that an endpoint with a URL would get. */
+export interface InboxDelivery {
+  /** `whd_…` */
+  id: string;
+  /** Id of the event that is delivered. */
+  event_id: string;
+  /** The headers, signed with the time of the read. */
+  headers: Record<string, string>;
+  /** The raw text that is signed. Verify it before you parse it. */
+  body: string;
+}
+
+/** A recovery of the deliveries that an endpoint has missed. */
+export interface Recovery {
+  object: "recovery";
+  /** Id of the endpoint that gets them. */
+  endpoint_id: string;
+  /** Number of deliveries that are `pending` again. */
+  count: number;
+  /** True if the period has more deliveries. */
+  has_more: boolean;
+  /** The value of `starting_after` for the next request. Null if `has_more` is false. */
+  next_cursor: string | null;
+}
+
+/** The period whose deliveries the endpoint gets again. */
+export interface RecoverInput {
+  /** The first time of the period, at most 30 days ago. */
+  since: string;
+  /** The last time of the period. By default the present. */
+  until?: string | undefined;
+  /**
+   * `failed`: deliveries that have failed or were cancelled. `all`: also those that the endpoint
+   * has got. By default `"failed"`.
+   */
+  status?: "failed" | "all" | undefined;
+  /** The `next_cursor` of the previous response. */
+  starting_after?: string | undefined;
+}
+
+/** A card or SEPA mandate that later payments can use. */
+export interface Instrument {
+  /** `ins_…` */
+  id: string;
+  object: "instrument";
+  status: InstrumentStatus;
+  /** The customer of the payment that has saved it; null: it named none. */
+  customer: {
+    /** Your own id of the customer. Text of at most 64 characters. */
+    id: string | null;
+    /** E-mail address; null: none, or erased. */
+    email: string | null;
+    /** Name; null: none, or erased. */
+    name: string | null;
+  } | null;
+  /** Kind of the payment method. */
+  method_kind: "card" | "sepa";
+  method: InstrumentMethod | null;
+  /** `on_session`: for payments with the payer present. `off_session`: also without. */
+  usage: InstrumentUsage;
+  /** The mandate of the payer, by SEPA; null for a card. */
+  mandate: {
+    /**
+     * Your own reference of the mandate: at most 35 letters, digits, single spaces and
+     * `+?/:().,'-`.
+     */
+    id: string;
+    /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
+    signed_at: string;
+  } | null;
+  /**
+   * Whether payments can name it as `instrument`. False: it is a mandate whose IBAN you send with
+   * each payment.
+   */
+  is_kept: boolean;
+  /** The payment that has saved it. */
+  payment_id: string;
+  ended_reason: InstrumentEndReason | null;
+  /** The time of its last payment; null: none yet. */
+  last_used_at: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /** 1 on creation, one more with each event and each change of the status. */
+  sequence: number;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+  /** The time of its end; null unless it has ended. */
+  ended_at: string | null;
+}
+
+/**
+ * `deleted` by you, `erased` with its customer, `revoked` by the payer at the bank,
+ * `account_closed`, `used_up` by its last payment, `idle` for 36 months, or `removed_at_provider`.
+ */
+export type InstrumentEndReason =
+  | "deleted"
+  | "erased"
+  | "revoked"
+  | "account_closed"
+  | "used_up"
+  | "idle"
+  | "removed_at_provider";
+
+/** The card or account, masked. */
+export type InstrumentMethod =
   /** The method of a payment by card. */
   | {
     type: "card";
@@ -167,21 +699,172 @@ export type PaymentMethod =
       exp_year: number;
     };
   }
-  /** The method of a payment by bank. */
+  /** The account of the payer. */
   | {
-    /** Rail of the payment. */
-    type: "sepa" | "swift";
+    type: "sepa";
     iban: MaskedIban;
-    /** The mandate of the payer; null without one. */
-    mandate: Mandate | null;
-    /** The day on which the payment is collected under the mandate; null without one. */
-    due_on: string | null;
-  }
-  /** The method of a payment by stablecoin. */
-  | {
-    type: "stablecoin";
-    wallet: Wallet;
   };
+
+/**
+ * The balances of all accounts in all currencies. The API returns exact sums. As JavaScript
+ * numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded.
+ */
+export interface Balance {
+  object: "balance";
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /** The balance of each account in each currency. */
+  balances: {
+    /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+    currency: string;
+    account: LedgerAccount;
+    /** Sum of all debits, in minor units. */
+    debits_minor: number;
+    /** Sum of all credits, in minor units. */
+    credits_minor: number;
+    /** Credits less debits, in minor units. */
+    amount_minor: number;
+  }[];
+}
+
+/** One side of a ledger transaction. An entry never changes. */
+export interface LedgerEntry {
+  /** `le_…` */
+  id: string;
+  object: "ledger_entry";
+  /** The ledger transaction. Its debits and its credits have the same sum. */
+  transaction_id: string;
+  account: LedgerAccount;
+  /** Side of the account that the amount is added to. */
+  direction: "debit" | "credit";
+  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** The payment that moved the money, or null. */
+  payment_id: string | null;
+  /** The refund that moved the money, or null. */
+  refund_id: string | null;
+  /** The transfer that moved the money, or null. */
+  transfer_id: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+}
+
+/** An account of the ledger. `available` is the money that transfers can use. */
+export type LedgerAccount =
+  | "processor"
+  | "available"
+  | "chargebacks"
+  | "in_transit"
+  | "external"
+  | "bank"
+  | "unapplied"
+  | "reserve";
+
+/** `GET /v1/disputes` */
+export interface ListDisputesParams extends ListParams {
+  /** Only disputes of this payment. */
+  payment_id?: string | undefined;
+  /** Only disputes in this status. */
+  status?: DisputeStatus | undefined;
+}
+
+/** `GET /v1/instruments` */
+export interface ListInstrumentsParams extends ListParams {
+  /** Only instruments of this customer. Text of 1 to 64 characters. */
+  customer_id?: string | undefined;
+  /** Only instruments in this status. */
+  status?: InstrumentStatus | undefined;
+  /** Only instruments of this kind of method. */
+  method_kind?: MethodKind | undefined;
+}
+
+/** `GET /v1/ledger_entries` */
+export interface ListLedgerEntriesParams extends ListParams {
+  /** Only entries of this payment. It cannot be combined with `transfer_id`. */
+  payment_id?: string | undefined;
+  /** Only entries of this transfer. */
+  transfer_id?: string | undefined;
+  /** Only entries of this ledger transaction. */
+  transaction_id?: string | undefined;
+  /** Only entries of this account. */
+  account?: LedgerAccount | undefined;
+  /** Only entries in this currency. */
+  currency?: string | undefined;
+}
+
+/** `GET /v1/payments` */
+export interface ListPaymentsParams extends ListParams {
+  /** Only payments in this status. */
+  status?: PaymentStatus | undefined;
+  /** Only payments in this currency. */
+  currency?: string | undefined;
+  /** Only payments by this kind of method. */
+  method_kind?: MethodKind | undefined;
+  /** Only payments with this reference. Text of 1 to 255 characters. */
+  reference?: string | undefined;
+  /** Only payments whose customer has exactly this e-mail address. */
+  customer?: string | undefined;
+  /** Only payments whose customer has this `id`. Text of 1 to 64 characters. */
+  customer_id?: string | undefined;
+  /** Only payments that have saved or used this instrument. */
+  instrument_id?: string | undefined;
+  /** Only payments of this checkout. */
+  checkout_id?: string | undefined;
+  /**
+   * Only payments with this value, such as an e-mail address, an amount or the last four digits, or
+   * with these words in the customer's name, the reference or the description. If there are none,
+   * only payments with this text in a part of them. Text of 2 to 100 characters.
+   */
+  search?: string | undefined;
+  /** Only items created after this RFC 3339 time. */
+  created_after?: string | undefined;
+  /** Only items created before this RFC 3339 time. */
+  created_before?: string | undefined;
+}
+
+/** `GET /v1/refunds` */
+export interface ListRefundsParams extends ListParams {
+  /** Only refunds of this payment. */
+  payment_id?: string | undefined;
+  /** Only refunds in this status. */
+  status?: RefundStatus | undefined;
+}
+
+/** `GET /v1/transfers` */
+export interface ListTransfersParams extends ListParams {
+  /** Only transfers in this status. */
+  status?: TransferStatus | undefined;
+  /** Only transfers in this currency. */
+  currency?: string | undefined;
+  /** Only transfers with this text in the description. Text of 2 to 100 characters. */
+  search?: string | undefined;
+  /** Only items created after this RFC 3339 time. */
+  created_after?: string | undefined;
+  /** Only items created before this RFC 3339 time. */
+  created_before?: string | undefined;
+}
+
+export interface PaymentTotalsParams {
+  /** The `next_cursor` of the previous page. */
+  starting_after?: string | undefined;
+  /** Only payments created at or after this RFC 3339 time. */
+  from?: string | undefined;
+  /** Only payments created before this RFC 3339 time. */
+  to?: string | undefined;
+  /**
+   * Seconds of each span of time that has totals of its own; the first begins at `from`. Without it
+   * there is one span. A whole number of seconds from 60 to 2678400 (31 days).
+   */
+  span?: number | undefined;
+  /** Only payments in this status. */
+  status?: PaymentStatus | undefined;
+  /** Only payments in this currency. */
+  currency?: string | undefined;
+  /** Only payments by this kind of method. */
+  method_kind?: MethodKind | undefined;
+}
 
 /** The next step of the payer. A newer service may send a type that is not listed here. */
 export type NextAction =
@@ -300,6 +983,87 @@ export interface Payment {
   cancelled_at: string | null;
 }
 
+/** The payment instrument, masked. */
+export type PaymentMethod =
+  /** The method of a payment by card. */
+  | {
+    type: "card";
+    /** The shown parts of a card. */
+    card: {
+      /** The brand, such as `visa`, `mastercard`, `amex`, `discover`. */
+      brand: string;
+      /** The last four digits. */
+      last4: string;
+      /** Month of expiry, 1 to 12. */
+      exp_month: number;
+      /** Year of expiry, such as 2034. */
+      exp_year: number;
+    };
+  }
+  /** The method of a payment by bank. */
+  | {
+    /** Rail of the payment. */
+    type: "sepa" | "swift";
+    iban: MaskedIban;
+    /** The mandate of the payer; null without one. */
+    mandate: Mandate | null;
+    /** The day on which the payment is collected under the mandate; null without one. */
+    due_on: string | null;
+  }
+  /** The method of a payment by stablecoin. */
+  | {
+    type: "stablecoin";
+    wallet: Wallet;
+  };
+
+/** A wallet. Its address is public, so responses show it whole. */
+export interface Wallet {
+  /** Address of the wallet, which is public. */
+  address: string;
+  network: Network;
+  asset: Stablecoin;
+  /** Hash of the transaction on chain. Null until it completes. */
+  tx_hash: string | null;
+}
+
+/** The status to move to. */
+export interface AdvanceInput {
+  to: PaymentStatus;
+  /** The reason of the dispute, only with `chargeback`. By default `general`. */
+  reason?: DisputeReason | undefined;
+  /**
+   * Amount that the payer sends now, in minor units, only for a payment by bank transfer or to an
+   * address. Default: the missing amount. For late money, send the current status of the payment as
+   * `to`.
+   */
+  amount_received?: number | undefined;
+  /**
+   * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
+   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
+   */
+  return_code?: string | undefined;
+}
+
+/** The result of 3-D Secure. */
+export interface AuthenticateInput {
+  /** `failure` declines the payment with `authentication_failed`. By default `"success"`. */
+  result?: "success" | "failure" | undefined;
+}
+
+/** `manual` only authorizes the amount; a capture within 7 days takes it. Cards only. */
+export type CaptureMethod = "automatic" | "manual";
+
+/** Without an amount the request captures the whole authorized amount. */
+export interface CapturePaymentInput {
+  /**
+   * Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for
+   * it: a request has one of them, or both with the same value, and responses have both.
+   */
+  amount?: number | undefined;
+  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  amount_minor?: number | undefined;
+}
+
 /**
  * Fields of a new payment. Send at most one of `card`, `iban`, `wallet` and `instrument`. Without
  * any of them and without `outcome` the payment is `pending`. If the payer then sends the money,
@@ -355,70 +1119,56 @@ export interface PaymentFields {
   settlement?: Settlement | undefined;
 }
 
-/** Without an amount the request captures the whole authorized amount. */
-export interface CapturePaymentInput {
+/** The mandate of the payer, for a payment by SEPA with an `iban`. */
+export interface Mandate {
   /**
-   * Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for
-   * it: a request has one of them, or both with the same value, and responses have both.
+   * Your own reference of the mandate: at most 35 letters, digits, single spaces and `+?/:().,'-`.
    */
-  amount?: number | undefined;
-  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-  amount_minor?: number | undefined;
+  id: string;
+  /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
+  signed_at: string;
+  /**
+   * The place of the payment among those of the mandate. `recurring` can be the first too. Nothing
+   * is collected after `final` or `one_off`.
+   */
+  sequence: MandateSequence;
 }
 
 /**
- * Without an amount the request refunds the rest of the payment. A payment that was sent to an
- * address needs `destination`.
+ * The mandate of the payer. `id` and `sequence` are required without `save`. With it the service
+ * makes an id, and the sequence is `first` or `recurring`, by default `recurring`.
  */
-export interface CreateRefundInput {
+export interface MandateInput {
   /**
-   * Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for
-   * it: a request has one of them, or both with the same value, and responses have both.
+   * Your own reference of the mandate: at most 35 letters, digits, single spaces and `+?/:().,'-`.
    */
-  amount?: number | undefined;
-  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-  amount_minor?: number | undefined;
-  reason?: RefundReason | undefined;
-  metadata?: Metadata | undefined;
-  destination?: RefundDestinationInput | undefined;
-  speed?: Speed | undefined;
+  id?: string | undefined;
+  /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
+  signed_at: string;
+  /**
+   * The place of the payment among those of the mandate. `recurring` can be the first too. Nothing
+   * is collected after `final` or `one_off`.
+   */
+  sequence?: MandateSequence | undefined;
 }
 
-/**
- * Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by bank
- * goes to the payer's account without it.
- */
-export interface RefundDestinationInput {
-  /**
-   * The address of the wallet as text, or for a bank account the postal address of the payee, with
-   * `city` and `country` at least.
-   */
-  address?: string | PostalAddress | undefined;
-  /** A bank account: an object, or the IBAN as text. */
-  iban?: string | IbanInput | undefined;
-  /**
-   * Name of the payee, which the bank verifies. Required with a live key. Text of 1 to 200
-   * characters.
-   */
-  holder_name?: string | undefined;
-  /** BIC of the bank, of 8 or 11 characters. */
-  bic?: string | undefined;
+/** Payments of a span of time that have the same status and currency. */
+export interface PaymentTotal {
+  object: "payment_total";
+  /** The beginning of the span; null without `span`. */
+  from: string | null;
+  status: PaymentStatus;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  /** The number of payments. */
+  count: number;
+  /** The sum of their amounts. */
+  amount_minor: number;
+  /** The sum that was taken from payers; 0 for `failed`, also if the payments were paid before. */
+  amount_captured: number;
+  /** The sum that was refunded. */
+  amount_refunded: number;
 }
-
-/** The wallet or the masked bank account to which a refund goes. */
-export type RefundDestination =
-  /** The wallet that the payer named. */
-  | {
-    /**
-     * Address that the payer names, on the network of the payment. Never use the sender of the
-     * payment: it can be an exchange.
-     */
-    address: string;
-  }
-  /** The bank account that the request named. */
-  | {
-    iban: MaskedIban;
-  };
 
 /** A refund: money back to the payer. */
 export interface Refund {
@@ -461,743 +1211,36 @@ export interface Refund {
   updated_at: string;
 }
 
-/** Deleted bank details. */
-export interface DeletedBankDetails {
-  /** Id of the payment or transfer. */
-  id: string;
-  object: "bank_details";
-  /** Always true. */
-  deleted: true;
-}
-
-/** The erasure of a customer. */
-export interface ErasedCustomer {
-  object: "customer";
-  /** Your own id of the customer; null after an e-mail address. Text of 1 to 64 characters. */
-  id: string | null;
-  /** Always true. */
-  deleted: true;
-  /** Payments that this request has erased. */
-  payments: number;
-  /** Instruments that this request has ended or erased. */
-  instruments: number;
-  /** True: the service erases the rest within a day. */
-  has_more: boolean;
-}
-
-/** The evidence of the merchant. */
-export interface DisputeEvidence {
-  /** The evidence in words. */
-  text: string;
-  /** Time at which the evidence was submitted. Null: it is saved only. */
-  submitted_at: string | null;
-}
-
-/** A dispute: the payer has charged a payment back. */
-export interface Dispute {
-  /** `dp_…` */
-  id: string;
-  object: "dispute";
-  /** Id of the payment that is charged back. */
-  payment_id: string;
-  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  reason: DisputeReason;
-  status: DisputeStatus;
-  evidence: DisputeEvidence | null;
-  /** Time until which evidence can be sent. Null if the provider of a live payment names none. */
-  evidence_due_by: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time at which the dispute was won or lost. */
-  closed_at: string | null;
-}
-
-/** Evidence for a dispute. */
-export interface SubmitEvidenceInput {
-  /** The evidence in words, at most 20000 characters. It replaces saved evidence. */
-  text: string;
-  /** False only saves the evidence. True, the default, submits it, which is possible once. */
-  submit?: boolean | undefined;
-}
-
-/** Fields of a new transfer. */
-export interface TransferFields {
-  /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
-  currency: string;
+/** The status to move to. */
+export interface AdvanceRefundInput {
+  to: RefundStatus;
   /**
-   * The receiving account: send one of `iban` and `wallet`. The other members are for an `iban`.
+   * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
+   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
    */
-  destination: {
-    /** A bank account: an object, or the IBAN as text. */
-    iban?: string | IbanInput | undefined;
-    /**
-     * Name of the payee, which the bank verifies. Required with a live key. Text of 1 to 200
-     * characters.
-     */
-    holder_name?: string | undefined;
-    /** BIC of the bank, of 8 or 11 characters. */
-    bic?: string | undefined;
-    address?: PostalAddress | undefined;
-    /** A wallet: an object, or the address as text. */
-    wallet?: string | WalletInput | undefined;
-  };
-  speed?: Speed | undefined;
-  /** Your own text for people, such as what was sold. Text of at most 500 characters. */
-  description?: string | undefined;
-  metadata?: Metadata | undefined;
-  settlement?: Settlement | undefined;
+  return_code?: string | undefined;
 }
 
-/** The destination of the money, masked. */
-export type TransferDestination =
-  /** A bank account as a destination. */
-  | {
-    type: "iban";
-    iban: MaskedIban;
-  }
-  /** A wallet as a destination. */
-  | {
-    type: "wallet";
-    wallet: Wallet;
-  };
-
-/** A transfer: money out of the available balance. */
-export interface Transfer {
-  /** `tr_…` */
-  id: string;
-  object: "transfer";
-  status: TransferStatus;
+/**
+ * Without an amount the request refunds the rest of the payment. A payment that was sent to an
+ * address needs `destination`.
+ */
+export interface CreateRefundInput {
   /**
    * Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for
    * it: a request has one of them, or both with the same value, and responses have both.
    */
-  amount: number;
+  amount?: number | undefined;
   /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  destination: TransferDestination;
-  /** Null if no bank pays it out. */
-  speed: Speed | null;
-  /** Null if the bank has told none. */
-  payee_check: PayeeCheck | null;
-  /** Your own text for people; null without one. */
-  description: string | null;
-  metadata: Metadata;
-  /** The reason of a failure, for programs; null if it did not fail. */
-  failure_code: FailureCode | null;
-  /** The reason of the failure in words, for people. */
-  failure_message: string | null;
-  /** The bank's code of a return, such as `AC04`. */
-  return_code: string | null;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /** Number of the transfer's last event: 1 on creation, one more with each event. */
-  sequence: number;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
-  updated_at: string;
-  /** Time of completion; null before it. RFC 3339 in UTC, with milliseconds. */
-  completed_at: string | null;
-  /** Time of the cancellation; null without one. RFC 3339 in UTC, with milliseconds. */
-  cancelled_at: string | null;
-}
-
-/** A price in another currency. */
-export interface CheckoutPrice {
-  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-}
-
-/** Fields of a new checkout. */
-export interface CheckoutFields {
-  /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
-  currency: string;
-  /**
-   * At most 5 prices in other currencies, which are your own: nothing is exchanged. Stablecoins are
-   * offered only for a price in their currency.
-   */
-  other_prices?: {
-    /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-    amount_minor: number;
-    /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
-    currency: string;
-  }[] | undefined;
-  /**
-   * The methods that the payer can choose. By default all that take one of the currencies, with a
-   * live key those for which the operator has configured a provider.
-   */
-  methods?: CheckoutMethod[] | undefined;
-  customer?: PersonInput | undefined;
-  /** Your own text for people, such as what was sold. Text of at most 500 characters. */
-  description?: string | undefined;
-  /**
-   * Your own number of the order or invoice. Each payment of the checkout has it too. Text of 1 to
-   * 255 characters.
-   */
-  reference?: string | undefined;
+  amount_minor?: number | undefined;
+  reason?: RefundReason | undefined;
   metadata?: Metadata | undefined;
-  /** Of attempts by card. Other methods have no capture. */
-  capture?: CaptureMethod | undefined;
-  /** The usage of an instrument that the payer lets you save. Needs `customer.id`. */
-  save?: InstrumentUsage | undefined;
-  /** Language of the page: ISO 639-1. */
-  locale?: string | undefined;
-  /**
-   * The page of your shop to which the payer comes back after `next_action`, with the parameter
-   * `payment_id` added. https, or with a test key also http on localhost. Responses show it in its
-   * normal form, such as `https://shop.example/` for `https://shop.example`.
-   */
-  return_url?: string | undefined;
-  /** The page of your shop for a payer who gives up. */
-  cancel_url?: string | undefined;
-  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
-  max_payments?: 1 | null | undefined;
-  /**
-   * The end of new attempts, at most 30 days ahead. By default 24 hours after the creation. Null
-   * only for a link; one of a sandbox then expires 30 days after its creation or its last payment.
-   */
-  expires_at?: string | null | undefined;
+  destination?: RefundDestinationInput | undefined;
+  speed?: Speed | undefined;
 }
 
-/** Prices that a payer pays by a method of their choice. */
-export interface Checkout {
-  /** `chk_…` */
-  id: string;
-  object: "checkout";
-  status: CheckoutStatus;
-  /**
-   * The page for the payer, whose token is in the fragment; null: the operator has set no
-   * `CHECKOUT_URL`.
-   */
-  url: string | null;
-  /** The amount in minor units; 0: it only saves. */
-  amount: number;
-  /** Another name for `amount`. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  /** Your prices in other currencies. */
-  other_prices: CheckoutPrice[];
-  /** The methods that the payer can choose. */
-  methods: CheckoutMethod[];
-  customer: Person | null;
-  /** Your own text for the payer; null without one. */
-  description: string | null;
-  /** Your own number of the order or invoice. */
-  reference: string | null;
-  metadata: Metadata;
-  capture: CaptureMethod;
-  /** `on_session`: for payments with the payer present. `off_session`: also without. */
-  save: InstrumentUsage | null;
-  /** Language of the page; null: that of the browser. */
-  locale: string | null;
-  /** The page of your shop after the payment. */
-  return_url: string | null;
-  /** The page of your shop for a payer who gives up. */
-  cancel_url: string | null;
-  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
-  max_payments: 1 | null;
-  /** The end of new attempts; null: a link without one. */
-  expires_at: string | null;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /**
-   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
-   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
-   */
-  payments_count: number;
-  /** The last successful payment. */
-  payment_id: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
-  updated_at: string;
-}
-
-/** The choices of a payer on the page. */
-export interface PayCheckoutInput {
-  card?: CardInput | undefined;
-  /** Collects from this account, under a mandate of today. */
-  iban?: string | IbanInput | undefined;
-  /** By default that of `card`, `iban` or `currency`. */
-  method?: CheckoutMethod | undefined;
-  /** One of the prices. By default the first of the method. */
-  currency?: string | undefined;
-  /** The payer lets you save the card or the account, for the `save` of the checkout. */
-  save?: true | undefined;
-  /** A saved instrument of the customer. Needs the scope `instruments:use`. */
-  instrument?: string | undefined;
-  /** The result of 3-D Secure, if the payment asks for it. Without it the payment waits. */
-  authenticate?: "success" | "failure" | undefined;
-}
-
-/** A checkout with its new attempt. */
-export interface PaidCheckout {
-  /** `chk_…` */
-  id: string;
-  object: "checkout";
-  status: CheckoutStatus;
-  /**
-   * The page for the payer, whose token is in the fragment; null: the operator has set no
-   * `CHECKOUT_URL`.
-   */
-  url: string | null;
-  /** The amount in minor units; 0: it only saves. */
-  amount: number;
-  /** Another name for `amount`. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  /** Your prices in other currencies. */
-  other_prices: CheckoutPrice[];
-  /** The methods that the payer can choose. */
-  methods: CheckoutMethod[];
-  customer: Person | null;
-  /** Your own text for the payer; null without one. */
-  description: string | null;
-  /** Your own number of the order or invoice. */
-  reference: string | null;
-  metadata: Metadata;
-  capture: CaptureMethod;
-  /** `on_session`: for payments with the payer present. `off_session`: also without. */
-  save: InstrumentUsage | null;
-  /** Language of the page; null: that of the browser. */
-  locale: string | null;
-  /** The page of your shop after the payment. */
-  return_url: string | null;
-  /** The page of your shop for a payer who gives up. */
-  cancel_url: string | null;
-  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
-  max_payments: 1 | null;
-  /** The end of new attempts; null: a link without one. */
-  expires_at: string | null;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /**
-   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
-   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
-   */
-  payments_count: number;
-  /** The last successful payment. */
-  payment_id: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
-  updated_at: string;
-  /** The new attempt. */
-  payment: Payment;
-}
-
-/** The card or account, masked. */
-export type InstrumentMethod =
-  /** The method of a payment by card. */
-  | {
-    type: "card";
-    /** The shown parts of a card. */
-    card: {
-      /** The brand, such as `visa`, `mastercard`, `amex`, `discover`. */
-      brand: string;
-      /** The last four digits. */
-      last4: string;
-      /** Month of expiry, 1 to 12. */
-      exp_month: number;
-      /** Year of expiry, such as 2034. */
-      exp_year: number;
-    };
-  }
-  /** The account of the payer. */
-  | {
-    type: "sepa";
-    iban: MaskedIban;
-  };
-
-/** A card or SEPA mandate that later payments can use. */
-export interface Instrument {
-  /** `ins_…` */
-  id: string;
-  object: "instrument";
-  status: InstrumentStatus;
-  /** The customer of the payment that has saved it; null: it named none. */
-  customer: {
-    /** Your own id of the customer. Text of at most 64 characters. */
-    id: string | null;
-    /** E-mail address; null: none, or erased. */
-    email: string | null;
-    /** Name; null: none, or erased. */
-    name: string | null;
-  } | null;
-  /** Kind of the payment method. */
-  method_kind: "card" | "sepa";
-  method: InstrumentMethod | null;
-  /** `on_session`: for payments with the payer present. `off_session`: also without. */
-  usage: InstrumentUsage;
-  /** The mandate of the payer, by SEPA; null for a card. */
-  mandate: {
-    /**
-     * Your own reference of the mandate: at most 35 letters, digits, single spaces and
-     * `+?/:().,'-`.
-     */
-    id: string;
-    /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
-    signed_at: string;
-  } | null;
-  /**
-   * Whether payments can name it as `instrument`. False: it is a mandate whose IBAN you send with
-   * each payment.
-   */
-  is_kept: boolean;
-  /** The payment that has saved it. */
-  payment_id: string;
-  ended_reason: InstrumentEndReason | null;
-  /** The time of its last payment; null: none yet. */
-  last_used_at: string | null;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /** 1 on creation, one more with each event and each change of the status. */
-  sequence: number;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
-  updated_at: string;
-  /** The time of its end; null unless it has ended. */
-  ended_at: string | null;
-}
-
-/** One side of a ledger transaction. An entry never changes. */
-export interface LedgerEntry {
-  /** `le_…` */
-  id: string;
-  object: "ledger_entry";
-  /** The ledger transaction. Its debits and its credits have the same sum. */
-  transaction_id: string;
-  account: LedgerAccount;
-  /** Side of the account that the amount is added to. */
-  direction: "debit" | "credit";
-  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  /** The payment that moved the money, or null. */
-  payment_id: string | null;
-  /** The refund that moved the money, or null. */
-  refund_id: string | null;
-  /** The transfer that moved the money, or null. */
-  transfer_id: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-}
-
-/**
- * The balances of all accounts in all currencies. The API returns exact sums. As JavaScript
- * numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded.
- */
-export interface Balance {
-  object: "balance";
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /** The balance of each account in each currency. */
-  balances: {
-    /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-    currency: string;
-    account: LedgerAccount;
-    /** Sum of all debits, in minor units. */
-    debits_minor: number;
-    /** Sum of all credits, in minor units. */
-    credits_minor: number;
-    /** Credits less debits, in minor units. */
-    amount_minor: number;
-  }[];
-}
-
-/** The fields of a new endpoint beside its URL. */
-export interface EndpointFields {
-  /** The types of events that the endpoint receives. By default `["*"]`. */
-  events?: Subscription[] | undefined;
-  /** Your own text for people. Text of at most 500 characters. */
-  description?: string | undefined;
-  metadata?: Metadata | undefined;
-}
-
-/** The fields to change. Absent fields keep their values. */
-export interface UpdateWebhookEndpointInput {
-  /**
-   * `inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in the
-   * inbox and not acknowledged.
-   */
-  delivery?: EndpointDelivery | undefined;
-  /** `https` and a public host. The operator can allow `http` and private hosts. */
-  url?: string | undefined;
-  /** The types of events that the endpoint receives. */
-  events?: Subscription[] | undefined;
-  status?: EndpointStatus | undefined;
-  /** Your own text for people; null removes it. Text of at most 500 characters. */
-  description?: string | null | undefined;
-  metadata?: Metadata | undefined;
-}
-
-/** The time that the older secrets still sign. */
-export interface RotateSecretInput {
-  /**
-   * Seconds that the older secrets still sign, in addition to the new one; `0` ends all of them at
-   * once. At most 5 secrets sign: a rotation that would make a sixth ends the oldest. A whole
-   * number of seconds from 0 to 604800, which is 7 days. By default `0`.
-   */
-  expires_in?: number | undefined;
-}
-
-/** A URL or an inbox that gets events, signed with its own secret. */
-export interface WebhookEndpoint {
-  /** `whe_…` */
-  id: string;
-  object: "webhook_endpoint";
-  /** `url` or `inbox`. */
-  delivery: EndpointDelivery;
-  /** Address that receives the events. Null for an inbox. */
-  url: string | null;
-  /** The types of events that it receives. */
-  events: Subscription[];
-  status: EndpointStatus;
-  /**
-   * `manual`: a request disabled it. `gone`: it returned 410. `failing`: all attempts of five days
-   * failed.
-   */
-  disabled_reason: DisabledReason | null;
-  /** Your own text for people; null without one. */
-  description: string | null;
-  metadata: Metadata;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
-  updated_at: string;
-  /** Only reads show it, while the endpoint is enabled and its newest attempt failed. */
-  failing?: true | undefined;
-}
-
-/** `WebhookEndpoint` with its secret, which the API shows only once: store it. */
-export interface WebhookEndpointWithSecret extends WebhookEndpoint {
-  /** The secret that signs its deliveries. Only creation and rotation show it. */
-  secret: string;
-}
-
-/** A deleted webhook endpoint. */
-export interface DeletedWebhookEndpoint {
-  /** `whe_…` */
-  id: string;
-  object: "webhook_endpoint";
-  /** Always true. */
-  deleted: true;
-}
-
-/** The period whose deliveries the endpoint gets again. */
-export interface RecoverInput {
-  /** The first time of the period, at most 30 days ago. */
-  since: string;
-  /** The last time of the period. By default the present. */
-  until?: string | undefined;
-  /**
-   * `failed`: deliveries that have failed or were cancelled. `all`: also those that the endpoint
-   * has got. By default `"failed"`.
-   */
-  status?: "failed" | "all" | undefined;
-  /** The `next_cursor` of the previous response. */
-  starting_after?: string | undefined;
-}
-
-/** A recovery of the deliveries that an endpoint has missed. */
-export interface Recovery {
-  object: "recovery";
-  /** Id of the endpoint that gets them. */
-  endpoint_id: string;
-  /** Number of deliveries that are `pending` again. */
-  count: number;
-  /** True if the period has more deliveries. */
-  has_more: boolean;
-  /** The value of `starting_after` for the next request. Null if `has_more` is false. */
-  next_cursor: string | null;
-}
-
-/** A delivery in an inbox: the request that an endpoint with a URL would get. */
-export interface InboxDelivery {
-  /** `whd_…` */
-  id: string;
-  /** Id of the event that is delivered. */
-  event_id: string;
-  /** The headers, signed with the time of the read. */
-  headers: Record<string, string>;
-  /** The raw text that is signed. Verify it before you parse it. */
-  body: string;
-}
-
-/** Deliveries in the inbox of a webhook endpoint. */
-export interface InboxPage {
-  object: "inbox";
-  /** The deliveries, oldest first. One with the declared fault `duplicate` comes twice. */
-  data: InboxDelivery[];
-  /** True if the inbox has more deliveries after these. */
-  has_more: boolean;
-  /**
-   * The value of `after` for the next read. It acknowledges these deliveries, so send it when you
-   * have handled them.
-   */
-  next_cursor: string;
-}
-
-/** Whether anything in a sandbox has changed. */
-export interface Changes {
-  object: "changes";
-  /** True if something has changed after the cursor, or if the request had none. */
-  changed: boolean;
-  /** The value of `after` for the next read. */
-  next_cursor: string;
-}
-
-/** One HTTP attempt of a delivery. */
-export interface DeliveryAttempt {
-  /** Number of the attempt, from 1. */
-  number: number;
-  /** Time of the attempt. RFC 3339 in UTC, with milliseconds. */
-  at: string;
-  /** HTTP status of the receiver's response. Null: there was none. */
-  response_status: number | null;
-  /** Duration in milliseconds, rounded up to a multiple of 100. */
-  duration_ms: number;
-  /**
-   * The reason for a missing response. `crashed`: the service stopped three times while it sent
-   * this delivery, and the attempt counts as failed.
-   */
-  error: AttemptError | null;
-}
-
-/** The request of an attempt in a sandbox, and the beginning of its response. */
-export interface DeliveryExchange {
-  /** Number of the attempt. */
-  attempt: number;
-  /** The request of the attempt. */
-  request: {
-    /** The URL of the request. */
-    url: string;
-    /** Headers of the request, with the signatures. */
-    headers: Record<string, string>;
-    /** Body of the request: the exact text that the signature covers. */
-    body: string;
-  };
-  /** Beginning of the response. Null: there was none. */
-  response: {
-    /**
-     * The first 1 024 bytes of the response as UTF-8: status line, headers and body as they came.
-     */
-    text: string;
-    /** True: the response had more bytes. */
-    truncated: boolean;
-  } | null;
-}
-
-/** The delivery of an event to one endpoint. */
-export interface WebhookDelivery {
-  /** `whd_…` */
-  id: string;
-  object: "webhook_delivery";
-  /** The delivered event. */
-  event_id: string;
-  /** Type of an event. */
-  event_type: EventType;
-  /** The endpoint that receives it. */
-  endpoint_id: string;
-  /** The payment of the event. Null if the event belongs to no payment. */
-  payment_id: string | null;
-  status: DeliveryStatus;
-  /**
-   * All attempts up to 50, then the first and at least the newest 50. A delivery to an inbox has
-   * none.
-   */
-  attempts: DeliveryAttempt[];
-  /** Time of the next attempt; null if none is planned. RFC 3339 in UTC, with milliseconds. */
-  next_attempt_at: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /**
-   * The pending delivery that this one waits for: the first of the same payment and endpoint.
-   * Missing if it waits for none.
-   */
-  blocked_by?: string | undefined;
-  /**
-   * Requests and responses of the newest five attempts, oldest first. Only the read of one delivery
-   * shows them, in a sandbox, for 7 days.
-   */
-  exchanges?: DeliveryExchange[] | undefined;
-}
-
-/** A test key for the caller's own sandbox. */
-export interface CreateApiKeyInput {
-  /** Your own name for the key. Text of 1 to 100 characters. */
-  name: string;
-  /**
-   * At most the scopes of the caller's key. By default all scopes, which only a key with all scopes
-   * can give.
-   */
-  scopes?: Scope[] | undefined;
-  /**
-   * Time at which the key expires. By default, and at the latest, it expires with the caller's key.
-   */
-  expires_at?: string | undefined;
-}
-
-/** The time that the older secrets still work. */
-export interface RotateApiKeyInput {
-  /**
-   * Seconds that the older secrets still work; `0` ends all of them at once. At most 5 secrets
-   * work: a rotation that would make a sixth ends the oldest. A whole number of seconds from 0 to
-   * 604800, which is 7 days. By default `86400`.
-   */
-  expires_in?: number | undefined;
-}
-
-/** An API key. */
-export interface ApiKey {
-  /** `key_…` */
-  id: string;
-  object: "api_key";
-  /** Your own name for the key. */
-  name: string;
-  /** Permissions of the key. Null: all. */
-  scopes: Scope[] | null;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /** The secrets of the key that work now, newest first. */
-  secrets: ({
-    /** The beginning of the key's text, such as `sk_test_`. */
-    prefix: string;
-    /** The last four characters of the key's text. */
-    last4: string;
-    /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-    created_at: string;
-    /** Time at which this secret expires: after a rotation, or with the key. */
-    expires_at: string | null;
-  })[];
-  /** Time of the last use, updated at most once an hour. */
-  last_used_at: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time at which the key expires. Null: never. */
-  expires_at: string | null;
-  /** Time of the revocation; null without one. RFC 3339 in UTC, with milliseconds. */
-  revoked_at: string | null;
-}
-
-/** `ApiKey` with its secret, which the API shows only once: store it. */
-export interface ApiKeyWithSecret extends ApiKey {
-  /** The text of the key. Only creation and rotation show it. */
-  secret: string;
-}
+/** Reason of the refund. */
+export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 
 /** An idempotency key that an API key has used within the last 24 hours. */
 export interface IdempotencyKey {
@@ -1276,207 +1319,29 @@ export interface LoggedRequest {
   response_body?: Record<string, unknown> | null | undefined;
 }
 
-/** The status to move to. */
-export interface AdvanceInput {
-  to: PaymentStatus;
-  /** The reason of the dispute, only with `chargeback`. By default `general`. */
-  reason?: DisputeReason | undefined;
+/** `GET /requests` */
+export interface ListRequestsParams extends ListParams {
+  /** Only requests with this method. */
+  method?: string | undefined;
+  /** Only requests with exactly this path, as the log shows it. */
+  path?: string | undefined;
   /**
-   * Amount that the payer sends now, in minor units, only for a payment by bank transfer or to an
-   * address. Default: the missing amount. For late money, send the current status of the payment as
-   * `to`.
+   * Only responses with this HTTP status or class of statuses, such as 4xx. `error`: 4xx and 5xx
+   * without 402, because a decline is a result.
    */
-  amount_received?: number | undefined;
-  /**
-   * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
-   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
-   */
-  return_code?: string | undefined;
-}
-
-/** The status to move to. */
-export interface AdvanceRefundInput {
-  to: RefundStatus;
-  /**
-   * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
-   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
-   */
-  return_code?: string | undefined;
-}
-
-/** The status to move to. */
-export interface AdvanceTransferInput {
-  to: TransferStatus;
-  /**
-   * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
-   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
-   */
-  return_code?: string | undefined;
-}
-
-/** The result of 3-D Secure. */
-export interface AuthenticateInput {
-  /** `failure` declines the payment with `authentication_failed`. By default `"success"`. */
-  result?: "success" | "failure" | undefined;
-}
-
-/** The event to send. */
-export interface TriggerInput {
-  /** The endpoint that receives the event. */
-  endpoint_id: string;
-  /** Any type of event except those of transfers and instruments. */
-  event: EventType;
-  /** The payment that the event shows. */
-  payment_id: string;
-}
-
-/** What the reset deletes beside the data. */
-export interface ResetSandboxInput {
-  /** Whether to delete the webhook endpoints too. By default they stay. */
-  webhook_endpoints?: boolean | undefined;
-}
-
-/** The result of a reset. */
-export interface SandboxReset {
-  object: "sandbox_reset";
-  /** Number of deleted resources of each kind, at most 250 000. */
-  deleted: {
-    /** Number of deleted resources of this kind. */
-    payments: number;
-    /** Number of deleted resources of this kind. */
-    refunds: number;
-    /** Number of deleted resources of this kind. */
-    transfers: number;
-    /** Number of deleted resources of this kind. */
-    ledger_entries: number;
-    /** Number of deleted resources of this kind. */
-    events: number;
-    /** Number of deleted resources of this kind. */
-    webhook_deliveries: number;
-    /** Number of deleted resources of this kind. */
-    idempotency_keys: number;
-    /** Number of deleted resources of this kind. */
-    webhook_endpoints: number;
-    /** Number of deleted resources of this kind. */
-    instruments: number;
-    /** Number of deleted resources of this kind. */
-    checkouts: number;
-  };
-}
-
-/** Send `to` or `advance`, `mode`, or one of the first two together with `mode`. */
-export interface SetClockInput {
-  /**
-   * The new time, at most 400 days after the present one and not after 2200-01-01T00:00:00Z. A time
-   * before the end of an advance that is not complete goes on to that end.
-   */
-  to?: string | undefined;
-  /**
-   * Seconds by which the clock advances, after the end of the advances that are not complete. A
-   * whole number of seconds from 1 to 34560000 (400 days).
-   */
-  advance?: number | undefined;
-  /** `real`: the clock runs. `frozen`: it stands. */
-  mode?: "real" | "frozen" | undefined;
-}
-
-/** The clock of a sandbox. */
-export interface Clock {
-  object: "clock";
-  /** RFC 3339 in UTC, with milliseconds. */
-  now: string;
-  /** `real`: the clock runs. `frozen`: it stands. */
-  mode: "real" | "frozen";
-  /** How far a running clock is ahead of the real time; null while the clock is frozen. */
-  offset_seconds: number | null;
-  /**
-   * The end of the advances that are not complete; null: none is under way. In the response to
-   * `POST`: the end of the advance of that request.
-   */
-  target: string | null;
-}
-
-/** The clock of a sandbox, and what became due. */
-export interface ClockAdvance {
-  object: "clock";
-  /** RFC 3339 in UTC, with milliseconds. */
-  now: string;
-  /** `real`: the clock runs. `frozen`: it stands. */
-  mode: "real" | "frozen";
-  /** How far a running clock is ahead of the real time; null while the clock is frozen. */
-  offset_seconds: number | null;
-  /**
-   * The end of the advances that are not complete; null: none is under way. In the response to
-   * `POST`: the end of the advance of that request.
-   */
-  target: string | null;
-  /**
-   * The numbers of actions that the advance has done so far. Advances that overlap count together.
-   */
-  did: {
-    /** Attempts to deliver webhooks, and deliveries to inboxes. */
-    deliveries: number;
-    /** Payments and authorizations that have ended by themselves. */
-    expired_payments: number;
-    /** Disputes that were lost at their deadline. */
-    disputes_closed: number;
-    /** Rows that were deleted after their retention. */
-    purged: number;
-  };
-  /** True: the clock is on its way to `target`. Send `to` with the value of `target`. */
-  has_more: boolean;
-}
-
-export interface DueParams {
-  /** Only what is due until this RFC 3339 time of the sandbox. */
-  until?: string | undefined;
-}
-
-/** The things that the clock of a sandbox brings next. */
-export interface Due {
-  object: "due";
-  /** RFC 3339 in UTC, with milliseconds. */
-  now: string;
-  /** The `until` of the request. */
-  until: string | null;
-  /** One item for each kind that something waits of, the earliest first. */
-  data: ({
-    /**
-     * `payment_result`: the provider replies late, or a collection is due. `payment_end`,
-     * `authentication_end`: the payer's time to pay or to authenticate ends. `authorization_end`:
-     * an authorization ends. `payment_return`: the bank of a payer takes a payment back.
-     * `refund_result` and `transfer_result`: the provider replies late. `dispute_loss`: a dispute
-     * is lost without evidence. `dispute_result`: a dispute with evidence, or an accepted one, is
-     * closed. `delivery`: a webhook is sent. `instrument_end`: a mandate ends after 36 months
-     * without use.
-     */
-    kind:
-      | "payment_result"
-      | "payment_end"
-      | "authentication_end"
-      | "authorization_end"
-      | "payment_return"
-      | "refund_result"
-      | "transfer_result"
-      | "dispute_loss"
-      | "dispute_result"
-      | "delivery"
-      | "instrument_end";
-    /** How many of them wait. */
-    count: number;
-    /** When the first of them is due; before `now`: it is under way. */
-    first_at: string;
-    /**
-     * The first of them: a payment (also of a refund or a dispute), transfer, delivery or
-     * instrument.
-     */
-    first_id: string;
-  })[];
-  /**
-   * True: at least 10 000 operations, deliveries or mandates wait. The counts are those of the
-   * first 10 000 each.
-   */
-  has_more: boolean;
+  status?: string | undefined;
+  /** Only the request with this id. */
+  request_id?: string | undefined;
+  /** Only requests with this idempotency key. Text of 1 to 255 characters. */
+  idempotency_key?: string | undefined;
+  /** Only requests of this API key. */
+  api_key_id?: string | undefined;
+  /** Only requests that have made this resource, or that name it in their path. */
+  resource_id?: string | undefined;
+  /** Only requests that this declared fault decided. */
+  fault_id?: string | undefined;
+  /** Only requests from such a client. */
+  source?: "program" | "web_page" | undefined;
 }
 
 /** A disposable sandbox of the caller's account. */
@@ -1538,236 +1403,351 @@ export interface SandboxWithKey extends DisposableSandbox {
   test_key: string;
 }
 
-/** Conditions of a fault on requests. A request that has all of these values matches. */
-export interface RequestConditions {
-  /** Requests with this method. */
-  method?: RequestMethod | undefined;
-  /**
-   * Requests to this path after the name of the function, with an id or with `{id}` in its place:
-   * `/v1/payments/{id}/refund`.
-   */
-  path?: string | undefined;
-  /** Requests with this `Idempotency-Key`. Text of 1 to 255 characters. */
-  idempotency_key?: string | undefined;
+/** What the reset deletes beside the data. */
+export interface ResetSandboxInput {
+  /** Whether to delete the webhook endpoints too. By default they stay. */
+  webhook_endpoints?: boolean | undefined;
 }
 
-/** Conditions of a fault on webhook deliveries. */
-export interface DeliveryConditions {
-  /** Deliveries to this webhook endpoint. */
-  endpoint_id?: string | undefined;
-  /** Deliveries of events of this type. */
-  event_type?: EventType | undefined;
+/** The result of a reset. */
+export interface SandboxReset {
+  object: "sandbox_reset";
+  /** Number of deleted resources of each kind, at most 250 000. */
+  deleted: {
+    /** Number of deleted resources of this kind. */
+    payments: number;
+    /** Number of deleted resources of this kind. */
+    refunds: number;
+    /** Number of deleted resources of this kind. */
+    transfers: number;
+    /** Number of deleted resources of this kind. */
+    ledger_entries: number;
+    /** Number of deleted resources of this kind. */
+    events: number;
+    /** Number of deleted resources of this kind. */
+    webhook_deliveries: number;
+    /** Number of deleted resources of this kind. */
+    idempotency_keys: number;
+    /** Number of deleted resources of this kind. */
+    webhook_endpoints: number;
+    /** Number of deleted resources of this kind. */
+    instruments: number;
+    /** Number of deleted resources of this kind. */
+    checkouts: number;
+  };
 }
 
-/** Conditions of a fault on calls to the simulated provider. */
-export interface ProviderConditions {
-  /** Calls about this kind of payment method. */
-  method_kind?: MethodKind | undefined;
-  /** Calls of this operation. */
-  operation?: ProviderOperation | undefined;
-}
+/** Reason that the payer gives. */
+export type DisputeReason = "fraudulent" | "product_not_received" | "duplicate" | "general";
 
-/** The fields of a new fault beside its kind. */
-export interface FaultFields {
-  /** How often it happens. A whole number from 1 to 1000. By default `1`. */
-  times?: number | undefined;
-  /** The duration of a `delay` in milliseconds. A whole number from 1 to 10000. */
-  delay_ms?: number | undefined;
-}
+/**
+ * Status of the dispute. `needs_response` waits for evidence, and `under_review` for the payer's
+ * bank. `won` and `lost` are final.
+ */
+export type DisputeStatus = "needs_response" | "under_review" | "won" | "lost";
 
-/** A fault that was declared: the next matching targets fail. */
-export interface Fault {
-  /** `flt_…` */
+/**
+ * Status of an instrument. It follows from the payment that has saved it. `failed` and `ended` are
+ * final.
+ */
+export type InstrumentStatus = "pending" | "active" | "failed" | "ended";
+
+/** Status of a payment. Final are `declined`, `failed`, `cancelled`, `refunded`. */
+export type PaymentStatus =
+  | "pending"
+  | "requires_action"
+  | "processing"
+  | "authorized"
+  | "completed"
+  | "declined"
+  | "failed"
+  | "cancelled"
+  | "partially_refunded"
+  | "refunded"
+  | "chargeback";
+
+/**
+ * Status of the refund. A `pending` refund is on its way to the payer and counts against the amount
+ * that can be refunded.
+ */
+export type RefundStatus = "pending" | "completed" | "failed";
+
+/** Status of a transfer. */
+export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
+
+/** A transfer: money out of the available balance. */
+export interface Transfer {
+  /** `tr_…` */
   id: string;
-  object: "fault";
+  object: "transfer";
+  status: TransferStatus;
   /**
-   * The kind of target that fails: an API request, a webhook delivery, or a call to the simulated
-   * payment provider.
+   * Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for
+   * it: a request has one of them, or both with the same value, and responses have both.
    */
-  on: "request" | "delivery" | "provider";
-  /** The way in which the target fails. Each kind of target has faults of its own. */
-  fault: RequestFault | DeliveryFault | ProviderFault;
-  /** How often it was declared to happen. A whole number from 1 to 1000. */
-  times: number;
-  /** How often it will still happen. A whole number from 0 to 1000. */
-  left: number;
-  /** Conditions that a target has to match. */
-  where: RequestConditions & DeliveryConditions & ProviderConditions;
-  /** The duration of a `delay` in milliseconds. A whole number from 1 to 10000. */
-  delay_ms: number | null;
+  amount: number;
+  /** Amount in minor units of the currency: `1999` is 19.99 EUR. */
+  amount_minor: number;
+  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
+  currency: string;
+  destination: TransferDestination;
+  /** Null if no bank pays it out. */
+  speed: Speed | null;
+  /** Null if the bank has told none. */
+  payee_check: PayeeCheck | null;
+  /** Your own text for people; null without one. */
+  description: string | null;
+  metadata: Metadata;
+  /** The reason of a failure, for programs; null if it did not fail. */
+  failure_code: FailureCode | null;
+  /** The reason of the failure in words, for people. */
+  failure_message: string | null;
+  /** The bank's code of a return, such as `AC04`. */
+  return_code: string | null;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /** Number of the transfer's last event: 1 on creation, one more with each event. */
+  sequence: number;
   /** Time of creation. RFC 3339 in UTC, with milliseconds. */
   created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+  /** Time of completion; null before it. RFC 3339 in UTC, with milliseconds. */
+  completed_at: string | null;
+  /** Time of the cancellation; null without one. RFC 3339 in UTC, with milliseconds. */
+  cancelled_at: string | null;
 }
 
-/** A fault that was deleted: it does not happen any more. */
-export interface DeletedFault {
-  /** `flt_…` */
+/** The destination of the money, masked. */
+export type TransferDestination =
+  /** A bank account as a destination. */
+  | {
+    type: "iban";
+    iban: MaskedIban;
+  }
+  /** A wallet as a destination. */
+  | {
+    type: "wallet";
+    wallet: Wallet;
+  };
+
+/** The status to move to. */
+export interface AdvanceTransferInput {
+  to: TransferStatus;
+  /**
+   * The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`,
+   * `MD01`, `MD06`, `MS03` … Only with `failed`, for money by bank. By default `R01`.
+   */
+  return_code?: string | undefined;
+}
+
+/** Fields of a new transfer. */
+export interface TransferFields {
+  /** Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case. */
+  currency: string;
+  /**
+   * The receiving account: send one of `iban` and `wallet`. The other members are for an `iban`.
+   */
+  destination: {
+    /** A bank account: an object, or the IBAN as text. */
+    iban?: string | IbanInput | undefined;
+    /**
+     * Name of the payee, which the bank verifies. Required with a live key. Text of 1 to 200
+     * characters.
+     */
+    holder_name?: string | undefined;
+    /** BIC of the bank, of 8 or 11 characters. */
+    bic?: string | undefined;
+    address?: PostalAddress | undefined;
+    /** A wallet: an object, or the address as text. */
+    wallet?: string | WalletInput | undefined;
+  };
+  speed?: Speed | undefined;
+  /** Your own text for people, such as what was sold. Text of at most 500 characters. */
+  description?: string | undefined;
+  metadata?: Metadata | undefined;
+  settlement?: Settlement | undefined;
+}
+
+/** Network of the wallet. */
+export type Network = "ethereum" | "base" | "polygon" | "arbitrum" | "optimism" | "solana" | "tron";
+
+/** The payer. `customer` and `payer` are two names for the same person. */
+export interface Person {
+  /**
+   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
+   */
+  id?: string | undefined;
+  /** E-mail address of the person; null: erased. */
+  email: string | null;
+  /** Name of the person; null: erased. Text of 1 to 200 characters. */
+  name?: string | null | undefined;
+}
+
+/** The payer: `customer` or `payer`. */
+export interface PersonInput {
+  /**
+   * Your own id of the customer. Lists of payments can filter by it. Text of 1 to 64 characters.
+   */
+  id?: string | undefined;
+  /** E-mail address of the person. Required, except beside an `instrument`. */
+  email?: string | undefined;
+  /** Name of the person. Text of 1 to 200 characters. */
+  name?: string | undefined;
+}
+
+/**
+ * Test keys only. `manual` leaves a transfer, or a payment whose money takes time, `pending` until
+ * an advance moves it, and also the refunds of a payment.
+ */
+export type Settlement = "instant" | "manual";
+
+/** Your own data: at most 50 entries. A name has at most 40 characters, a value at most 500. */
+export type Metadata = Record<string, string>;
+
+/** A deleted webhook endpoint. */
+export interface DeletedWebhookEndpoint {
+  /** `whe_…` */
   id: string;
-  object: "fault";
+  object: "webhook_endpoint";
   /** Always true. */
   deleted: true;
 }
 
-/** The member `error` of the body of an error. */
-export interface ErrorBody {
-  /** Coarse group of the code. */
-  type: ErrorType;
-  /** The kind of error, for programs. */
-  code: ErrorCode;
-  /** The error in words, for people. The text may change. */
-  message: string;
-  /** The field, parameter or header at fault, as a path: `card.number`. */
-  param?: string | undefined;
-  /** The value of the header `Request-Id`. */
-  request_id: string;
-  /** The page that explains the code, if the operator publishes the documentation. */
-  doc_url?: string | undefined;
-  advice?: DeclineAdvice | undefined;
-  /** With a decline: the payment, which is stored. */
-  payment?: Payment | undefined;
-  /** With `permission_denied`: the scope that the key lacks. */
-  required_scope?: string | null | undefined;
-  /** With `invalid_state`: the status of the resource. */
-  current_status?: string | undefined;
-  /** With `invalid_state`: the statuses that the resource can get. */
-  allowed?: string[] | undefined;
-  /** If a refund is too large: the amount that can be refunded, in minor units. */
-  amount_refundable?: number | undefined;
-  /** If a capture is too large: the authorized amount, in minor units. */
-  amount_capturable?: number | undefined;
-}
-
-/** `GET /v1/payments` */
-export interface ListPaymentsParams extends ListParams {
-  /** Only payments in this status. */
-  status?: PaymentStatus | undefined;
-  /** Only payments in this currency. */
-  currency?: string | undefined;
-  /** Only payments by this kind of method. */
-  method_kind?: MethodKind | undefined;
-  /** Only payments with this reference. Text of 1 to 255 characters. */
-  reference?: string | undefined;
-  /** Only payments whose customer has exactly this e-mail address. */
-  customer?: string | undefined;
-  /** Only payments whose customer has this `id`. Text of 1 to 64 characters. */
-  customer_id?: string | undefined;
-  /** Only payments that have saved or used this instrument. */
-  instrument_id?: string | undefined;
-  /** Only payments of this checkout. */
-  checkout_id?: string | undefined;
+/** One HTTP attempt of a delivery. */
+export interface DeliveryAttempt {
+  /** Number of the attempt, from 1. */
+  number: number;
+  /** Time of the attempt. RFC 3339 in UTC, with milliseconds. */
+  at: string;
+  /** HTTP status of the receiver's response. Null: there was none. */
+  response_status: number | null;
+  /** Duration in milliseconds, rounded up to a multiple of 100. */
+  duration_ms: number;
   /**
-   * Only payments with this value, such as an e-mail address, an amount or the last four digits, or
-   * with these words in the customer's name, the reference or the description. If there are none,
-   * only payments with this text in a part of them. Text of 2 to 100 characters.
+   * The reason for a missing response. `crashed`: the service stopped three times while it sent
+   * this delivery, and the attempt counts as failed.
    */
-  search?: string | undefined;
-  /** Only items created after this RFC 3339 time. */
-  created_after?: string | undefined;
-  /** Only items created before this RFC 3339 time. */
-  created_before?: string | undefined;
+  error: AttemptError | null;
 }
 
-export interface PaymentTotalsParams {
-  /** The `next_cursor` of the previous page. */
-  starting_after?: string | undefined;
-  /** Only payments created at or after this RFC 3339 time. */
-  from?: string | undefined;
-  /** Only payments created before this RFC 3339 time. */
-  to?: string | undefined;
+/** The request of an attempt in a sandbox, and the beginning of its response. */
+export interface DeliveryExchange {
+  /** Number of the attempt. */
+  attempt: number;
+  /** The request of the attempt. */
+  request: {
+    /** The URL of the request. */
+    url: string;
+    /** Headers of the request, with the signatures. */
+    headers: Record<string, string>;
+    /** Body of the request: the exact text that the signature covers. */
+    body: string;
+  };
+  /** Beginning of the response. Null: there was none. */
+  response: {
+    /**
+     * The first 1 024 bytes of the response as UTF-8: status line, headers and body as they came.
+     */
+    text: string;
+    /** True: the response had more bytes. */
+    truncated: boolean;
+  } | null;
+}
+
+/** The delivery of an event to one endpoint. */
+export interface WebhookDelivery {
+  /** `whd_…` */
+  id: string;
+  object: "webhook_delivery";
+  /** The delivered event. */
+  event_id: string;
+  /** Type of an event. */
+  event_type: EventType;
+  /** The endpoint that receives it. */
+  endpoint_id: string;
+  /** The payment of the event. Null if the event belongs to no payment. */
+  payment_id: string | null;
+  status: DeliveryStatus;
   /**
-   * Seconds of each span of time that has totals of its own; the first begins at `from`. Without it
-   * there is one span. A whole number of seconds from 60 to 2678400 (31 days).
+   * All attempts up to 50, then the first and at least the newest 50. A delivery to an inbox has
+   * none.
    */
-  span?: number | undefined;
-  /** Only payments in this status. */
-  status?: PaymentStatus | undefined;
-  /** Only payments in this currency. */
-  currency?: string | undefined;
-  /** Only payments by this kind of method. */
-  method_kind?: MethodKind | undefined;
+  attempts: DeliveryAttempt[];
+  /** Time of the next attempt; null if none is planned. RFC 3339 in UTC, with milliseconds. */
+  next_attempt_at: string | null;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /**
+   * The pending delivery that this one waits for: the first of the same payment and endpoint.
+   * Missing if it waits for none.
+   */
+  blocked_by?: string | undefined;
+  /**
+   * Requests and responses of the newest five attempts, oldest first. Only the read of one delivery
+   * shows them, in a sandbox, for 7 days.
+   */
+  exchanges?: DeliveryExchange[] | undefined;
 }
 
-/** Payments of a span of time that have the same status and currency. */
-export interface PaymentTotal {
-  object: "payment_total";
-  /** The beginning of the span; null without `span`. */
-  from: string | null;
-  status: PaymentStatus;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  /** The number of payments. */
-  count: number;
-  /** The sum of their amounts. */
-  amount_minor: number;
-  /** The sum that was taken from payers; 0 for `failed`, also if the payments were paid before. */
-  amount_captured: number;
-  /** The sum that was refunded. */
-  amount_refunded: number;
+/** A URL or an inbox that gets events, signed with its own secret. */
+export interface WebhookEndpoint {
+  /** `whe_…` */
+  id: string;
+  object: "webhook_endpoint";
+  /** `url` or `inbox`. */
+  delivery: EndpointDelivery;
+  /** Address that receives the events. Null for an inbox. */
+  url: string | null;
+  /** The types of events that it receives. */
+  events: Subscription[];
+  status: EndpointStatus;
+  /**
+   * `manual`: a request disabled it. `gone`: it returned 410. `failing`: all attempts of five days
+   * failed.
+   */
+  disabled_reason: DisabledReason | null;
+  /** Your own text for people; null without one. */
+  description: string | null;
+  metadata: Metadata;
+  /** True for a resource of a live key, false in a sandbox. */
+  livemode: boolean;
+  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
+  created_at: string;
+  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
+  updated_at: string;
+  /** Only reads show it, while the endpoint is enabled and its newest attempt failed. */
+  failing?: true | undefined;
 }
 
-/** `GET /v1/refunds` */
-export interface ListRefundsParams extends ListParams {
-  /** Only refunds of this payment. */
-  payment_id?: string | undefined;
-  /** Only refunds in this status. */
-  status?: RefundStatus | undefined;
+/** `WebhookEndpoint` with its secret, which the API shows only once: store it. */
+export interface WebhookEndpointWithSecret extends WebhookEndpoint {
+  /** The secret that signs its deliveries. Only creation and rotation show it. */
+  secret: string;
 }
 
-/** `GET /v1/disputes` */
-export interface ListDisputesParams extends ListParams {
-  /** Only disputes of this payment. */
-  payment_id?: string | undefined;
-  /** Only disputes in this status. */
-  status?: DisputeStatus | undefined;
+/** The fields of a new endpoint beside its URL. */
+export interface EndpointFields {
+  /** The types of events that the endpoint receives. By default `["*"]`. */
+  events?: Subscription[] | undefined;
+  /** Your own text for people. Text of at most 500 characters. */
+  description?: string | undefined;
+  metadata?: Metadata | undefined;
 }
 
-/** `GET /v1/checkouts` */
-export interface ListCheckoutsParams extends ListParams {
-  /** Only checkouts in this status. */
-  status?: CheckoutStatus | undefined;
-  /** Only checkouts with this reference. Text of 1 to 255 characters. */
-  reference?: string | undefined;
-  /** Only checkouts of this customer. Text of 1 to 64 characters. */
-  customer_id?: string | undefined;
-}
+/**
+ * Status of a delivery. `available`: it is in an inbox, and its receiver has not acknowledged it.
+ */
+export type DeliveryStatus = "pending" | "available" | "delivered" | "failed" | "cancelled";
 
-/** `GET /v1/instruments` */
-export interface ListInstrumentsParams extends ListParams {
-  /** Only instruments of this customer. Text of 1 to 64 characters. */
-  customer_id?: string | undefined;
-  /** Only instruments in this status. */
-  status?: InstrumentStatus | undefined;
-  /** Only instruments of this kind of method. */
-  method_kind?: MethodKind | undefined;
-}
+/**
+ * `url`: the service sends the events to the URL. `inbox`: there is no URL, and the receiver reads
+ * the events.
+ */
+export type EndpointDelivery = "url" | "inbox";
 
-/** `GET /v1/transfers` */
-export interface ListTransfersParams extends ListParams {
-  /** Only transfers in this status. */
-  status?: TransferStatus | undefined;
-  /** Only transfers in this currency. */
-  currency?: string | undefined;
-  /** Only transfers with this text in the description. Text of 2 to 100 characters. */
-  search?: string | undefined;
-  /** Only items created after this RFC 3339 time. */
-  created_after?: string | undefined;
-  /** Only items created before this RFC 3339 time. */
-  created_before?: string | undefined;
-}
-
-/** `GET /v1/ledger_entries` */
-export interface ListLedgerEntriesParams extends ListParams {
-  /** Only entries of this payment. It cannot be combined with `transfer_id`. */
-  payment_id?: string | undefined;
-  /** Only entries of this transfer. */
-  transfer_id?: string | undefined;
-  /** Only entries of this ledger transaction. */
-  transaction_id?: string | undefined;
-  /** Only entries of this account. */
-  account?: LedgerAccount | undefined;
-  /** Only entries in this currency. */
-  currency?: string | undefined;
-}
+/** Status of an endpoint. Only an `enabled` one gets events. */
+export type EndpointStatus = "enabled" | "disabled";
 
 /** `GET /v1/events` */
 export interface ListEventsParams extends ListParams {
@@ -1799,29 +1779,179 @@ export interface ListWebhookDeliveriesParams extends ListParams {
   status?: DeliveryStatus | undefined;
 }
 
-/** `GET /requests` */
-export interface ListRequestsParams extends ListParams {
-  /** Only requests with this method. */
-  method?: string | undefined;
-  /** Only requests with exactly this path, as the log shows it. */
-  path?: string | undefined;
+/** The time that the older secrets still sign. */
+export interface RotateSecretInput {
   /**
-   * Only responses with this HTTP status or class of statuses, such as 4xx. `error`: 4xx and 5xx
-   * without 402, because a decline is a result.
+   * Seconds that the older secrets still sign, in addition to the new one; `0` ends all of them at
+   * once. At most 5 secrets sign: a rotation that would make a sixth ends the oldest. A whole
+   * number of seconds from 0 to 604800, which is 7 days. By default `0`.
    */
-  status?: string | undefined;
-  /** Only the request with this id. */
-  request_id?: string | undefined;
-  /** Only requests with this idempotency key. Text of 1 to 255 characters. */
+  expires_in?: number | undefined;
+}
+
+/** The event to send. */
+export interface TriggerInput {
+  /** The endpoint that receives the event. */
+  endpoint_id: string;
+  /** Any type of event except those of transfers and instruments. */
+  event: EventType;
+  /** The payment that the event shows. */
+  payment_id: string;
+}
+
+/** The fields to change. Absent fields keep their values. */
+export interface UpdateWebhookEndpointInput {
+  /**
+   * `inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in the
+   * inbox and not acknowledged.
+   */
+  delivery?: EndpointDelivery | undefined;
+  /** `https` and a public host. The operator can allow `http` and private hosts. */
+  url?: string | undefined;
+  /** The types of events that the endpoint receives. */
+  events?: Subscription[] | undefined;
+  status?: EndpointStatus | undefined;
+  /** Your own text for people; null removes it. Text of at most 500 characters. */
+  description?: string | null | undefined;
+  metadata?: Metadata | undefined;
+}
+
+/** A bank account. */
+export interface IbanInput {
+  /** The IBAN. Spaces and case are ignored. */
+  iban: string;
+  /** BIC of the bank, of 8 or 11 characters. */
+  bic?: string | undefined;
+  /** Name of the account holder. Text of 1 to 200 characters. */
+  holder_name?: string | undefined;
+  address?: PostalAddress | undefined;
+}
+
+/** A wallet. */
+export interface WalletInput {
+  /** Address of the wallet. */
+  address: string;
+  /** By default the form of the address decides. */
+  network?: Network | undefined;
+  /** By default the currency of the payment if it is a stablecoin, else `USDC`. */
+  asset?: Stablecoin | undefined;
+}
+
+/** A card by its number. Test keys only, and only the published test cards. */
+export interface CardNumberInput {
+  /** A published test card number. Spaces and dashes are ignored. Test keys only. */
+  number: string;
+  /** Month of expiry, 1 to 12. */
+  exp_month: number;
+  /** Year of expiry, such as 2034. A whole number from 2000 to 2100. */
+  exp_year: number;
+  /** Three digits, four for American Express. The service never stores it. */
+  cvc: string;
+  /** Postal code of the payer. Any is accepted. Text of at most 20 characters. */
+  postal_code?: string | undefined;
+}
+
+/** A card by its token. */
+export interface CardTokenInput {
+  /**
+   * The token of a card, which the provider's form in the browser makes: `pm_…`. Test keys take the
+   * test tokens.
+   */
+  token: string;
+}
+
+/**
+ * Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by bank
+ * goes to the payer's account without it.
+ */
+export interface RefundDestinationInput {
+  /**
+   * The address of the wallet as text, or for a bank account the postal address of the payee, with
+   * `city` and `country` at least.
+   */
+  address?: string | PostalAddress | undefined;
+  /** A bank account: an object, or the IBAN as text. */
+  iban?: string | IbanInput | undefined;
+  /**
+   * Name of the payee, which the bank verifies. Required with a live key. Text of 1 to 200
+   * characters.
+   */
+  holder_name?: string | undefined;
+  /** BIC of the bank, of 8 or 11 characters. */
+  bic?: string | undefined;
+}
+
+/** The wallet or the masked bank account to which a refund goes. */
+export type RefundDestination =
+  /** The wallet that the payer named. */
+  | {
+    /**
+     * Address that the payer names, on the network of the payment. Never use the sender of the
+     * payment: it can be an exchange.
+     */
+    address: string;
+  }
+  /** The bank account that the request named. */
+  | {
+    iban: MaskedIban;
+  };
+
+/** Conditions of a fault on requests. A request that has all of these values matches. */
+export interface RequestConditions {
+  /** Requests with this method. */
+  method?: RequestMethod | undefined;
+  /**
+   * Requests to this path after the name of the function, with an id or with `{id}` in its place:
+   * `/v1/payments/{id}/refund`.
+   */
+  path?: string | undefined;
+  /** Requests with this `Idempotency-Key`. Text of 1 to 255 characters. */
   idempotency_key?: string | undefined;
-  /** Only requests of this API key. */
-  api_key_id?: string | undefined;
-  /** Only requests that have made this resource, or that name it in their path. */
-  resource_id?: string | undefined;
-  /** Only requests that this declared fault decided. */
-  fault_id?: string | undefined;
-  /** Only requests from such a client. */
-  source?: "program" | "web_page" | undefined;
+}
+
+/** Conditions of a fault on webhook deliveries. */
+export interface DeliveryConditions {
+  /** Deliveries to this webhook endpoint. */
+  endpoint_id?: string | undefined;
+  /** Deliveries of events of this type. */
+  event_type?: EventType | undefined;
+}
+
+/** Conditions of a fault on calls to the simulated provider. */
+export interface ProviderConditions {
+  /** Calls about this kind of payment method. */
+  method_kind?: MethodKind | undefined;
+  /** Calls of this operation. */
+  operation?: ProviderOperation | undefined;
+}
+
+/** The member `error` of the body of an error. */
+export interface ErrorBody {
+  /** Coarse group of the code. */
+  type: ErrorType;
+  /** The kind of error, for programs. */
+  code: ErrorCode;
+  /** The error in words, for people. The text may change. */
+  message: string;
+  /** The field, parameter or header at fault, as a path: `card.number`. */
+  param?: string | undefined;
+  /** The value of the header `Request-Id`. */
+  request_id: string;
+  /** The page that explains the code, if the operator publishes the documentation. */
+  doc_url?: string | undefined;
+  advice?: DeclineAdvice | undefined;
+  /** With a decline: the payment, which is stored. */
+  payment?: Payment | undefined;
+  /** With `permission_denied`: the scope that the key lacks. */
+  required_scope?: string | null | undefined;
+  /** With `invalid_state`: the status of the resource. */
+  current_status?: string | undefined;
+  /** With `invalid_state`: the statuses that the resource can get. */
+  allowed?: string[] | undefined;
+  /** If a refund is too large: the amount that can be refunded, in minor units. */
+  amount_refundable?: number | undefined;
+  /** If a capture is too large: the authorized amount, in minor units. */
+  amount_capturable?: number | undefined;
 }
 
 /** An error code. A newer service may send a code that is not listed here. */
@@ -2006,136 +2136,6 @@ export type ProviderOperation = "authorize" | "capture" | "cancel" | "refund" | 
 
 /** The method of a request. */
 export type RequestMethod = "GET" | "POST" | "PUT" | "DELETE";
-
-/** Status of a payment. Final are `declined`, `failed`, `cancelled`, `refunded`. */
-export type PaymentStatus =
-  | "pending"
-  | "requires_action"
-  | "processing"
-  | "authorized"
-  | "completed"
-  | "declined"
-  | "failed"
-  | "cancelled"
-  | "partially_refunded"
-  | "refunded"
-  | "chargeback";
-
-/** `manual` only authorizes the amount; a capture within 7 days takes it. Cards only. */
-export type CaptureMethod = "automatic" | "manual";
-
-/**
- * Test keys only. `manual` leaves a transfer, or a payment whose money takes time, `pending` until
- * an advance moves it, and also the refunds of a payment.
- */
-export type Settlement = "instant" | "manual";
-
-/** Network of the wallet. */
-export type Network = "ethereum" | "base" | "polygon" | "arbitrum" | "optimism" | "solana" | "tron";
-
-/**
- * Status of the refund. A `pending` refund is on its way to the payer and counts against the amount
- * that can be refunded.
- */
-export type RefundStatus = "pending" | "completed" | "failed";
-
-/** Reason of the refund. */
-export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
-
-/**
- * `instant` asks for SEPA Instant, for EUR to an IBAN only. If the payee's bank does not take it,
- * the payout fails, and is not sent again as a standard one. By default `standard`.
- */
-export type Speed = "standard" | "instant";
-
-/**
- * The bank's comparison of the payee's name with the account. `unavailable`: the bank could not
- * compare them. `pending`: the bank has not finished. With `close_match`, `no_match` and
- * `unavailable` the payout stays `pending` until an operator approves it.
- */
-export type PayeeCheck = "match" | "close_match" | "no_match" | "unavailable" | "pending";
-
-/**
- * Status of the dispute. `needs_response` waits for evidence, and `under_review` for the payer's
- * bank. `won` and `lost` are final.
- */
-export type DisputeStatus = "needs_response" | "under_review" | "won" | "lost";
-
-/** Reason that the payer gives. */
-export type DisputeReason = "fraudulent" | "product_not_received" | "duplicate" | "general";
-
-/** Status of a transfer. */
-export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
-
-/** Status of a checkout. Only an `open` one takes attempts. */
-export type CheckoutStatus = "open" | "completed" | "expired" | "cancelled";
-
-/**
- * A way to pay: `card`; `sepa_debit` collects from the payer's `iban`; by `sepa`, `swift` and
- * `stablecoin` the payer sends the money.
- */
-export type CheckoutMethod = "card" | "sepa_debit" | "sepa" | "swift" | "stablecoin";
-
-/**
- * Status of an instrument. It follows from the payment that has saved it. `failed` and `ended` are
- * final.
- */
-export type InstrumentStatus = "pending" | "active" | "failed" | "ended";
-
-/**
- * `deleted` by you, `erased` with its customer, `revoked` by the payer at the bank,
- * `account_closed`, `used_up` by its last payment, `idle` for 36 months, or `removed_at_provider`.
- */
-export type InstrumentEndReason =
-  | "deleted"
-  | "erased"
-  | "revoked"
-  | "account_closed"
-  | "used_up"
-  | "idle"
-  | "removed_at_provider";
-
-/** An account of the ledger. `available` is the money that transfers can use. */
-export type LedgerAccount =
-  | "processor"
-  | "available"
-  | "chargebacks"
-  | "in_transit"
-  | "external"
-  | "bank"
-  | "unapplied"
-  | "reserve";
-
-/** A permission of a key. */
-export type Scope =
-  | "payments:read"
-  | "payments:write"
-  | "refunds:write"
-  | "transfers:read"
-  | "transfers:write"
-  | "webhooks:read"
-  | "webhooks:write"
-  | "events:read"
-  | "ledger:read"
-  | "instruments:use"
-  | "instruments:write"
-  | "customers:erase"
-  | "keys:write"
-  | "sandbox:write";
-
-/**
- * `url`: the service sends the events to the URL. `inbox`: there is no URL, and the receiver reads
- * the events.
- */
-export type EndpointDelivery = "url" | "inbox";
-
-/** Status of an endpoint. Only an `enabled` one gets events. */
-export type EndpointStatus = "enabled" | "disabled";
-
-/**
- * Status of a delivery. `available`: it is in an inbox, and its receiver has not acknowledged it.
- */
-export type DeliveryStatus = "pending" | "available" | "delivered" | "failed" | "cancelled";
 
 /** The HTTP status and type of every error code of the API. */
 export const ERROR_CODES = {

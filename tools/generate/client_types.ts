@@ -8,42 +8,19 @@ import * as z from "zod";
 import { STABLECOINS } from "../../shared/core/currency.ts";
 import { DECLINE_ADVICE, DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import * as words from "../../shared/core/vocabulary.ts";
-import * as webhook_body from "../../shared/schema/webhook_body.ts";
-import * as transfer_body from "../../shared/schema/transfer_body.ts";
-import * as statuses from "../../shared/schema/statuses.ts";
-import * as request_query from "../../shared/schema/request_query.ts";
-import * as refund_body from "../../shared/schema/refund_body.ts";
-import * as payment_total from "../../shared/schema/payment_total.ts";
-import * as payment_body from "../../shared/schema/payment_body.ts";
-import * as inbox_body from "../../shared/schema/inbox_body.ts";
-import * as fault from "../../shared/schema/fault.ts";
-import * as dispute_body from "../../shared/schema/dispute_body.ts";
-import * as clock_body from "../../shared/schema/clock_body.ts";
-import * as checkout_body from "../../shared/schema/checkout_body.ts";
-import * as keys from "../../shared/schema/api_key.ts";
-import * as bank from "../../shared/schema/bank_account.ts";
-import { DeletedBankDetails } from "../../shared/schema/bank_details.ts";
-import { ErasedCustomer } from "../../shared/schema/customer.ts";
-import * as changes from "../../shared/schema/changes.ts";
-import * as clock from "../../shared/schema/clock.ts";
-import * as dispute from "../../shared/schema/dispute.ts";
+import { CreateFaultBody } from "../../shared/schema/fault.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
-import * as checkout from "../../shared/schema/checkout.ts";
-import * as instrument from "../../shared/schema/instrument.ts";
-import * as inbox from "../../shared/schema/inbox.ts";
-import * as ledger from "../../shared/schema/ledger.ts";
-import * as list from "../../shared/schema/list.ts";
 import * as payment from "../../shared/schema/payment.ts";
-import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
-import * as refund from "../../shared/schema/refund.ts";
-import * as request from "../../shared/schema/request.ts";
+import * as payment_body from "../../shared/schema/payment_body.ts";
+import { IbanInput } from "../../shared/schema/bank_account.ts";
+import { Refund } from "../../shared/schema/refund.ts";
+import { CreateRefundBody } from "../../shared/schema/refund_body.ts";
 import { innerOf, isOptional, layersOf, requirementOf } from "../../shared/schema/requirement.ts";
-import * as sandbox from "../../shared/schema/sandbox.ts";
-import * as service from "../../shared/schema/service.ts";
-import * as transfer from "../../shared/schema/transfer.ts";
-import * as value from "../../shared/schema/values.ts";
+import { Metadata } from "../../shared/schema/values.ts";
 import * as webhook from "../../shared/schema/webhook.ts";
 import { fieldText } from "./openapi/common_fields.ts";
+import { ADDRESSES } from "./openapi/operations.ts";
+import { EXPORTED } from "./openapi/schemas.ts";
 import { wrapped } from "./wrapped.ts";
 
 /** Columns of a line, as in deno.json. */
@@ -105,32 +82,10 @@ const LISTS: Readonly<Record<string, readonly [doc: string, values: readonly str
   RequestMethod: ["The method of a request", words.REQUEST_METHODS],
 };
 
-/** Schemas of values, whose types list the values. */
-const ENUMS: Readonly<Record<string, z.ZodEnum>> = {
-  PaymentStatus: statuses.PaymentStatus,
-  CaptureMethod: payment_body.CaptureMethod,
-  Settlement: value.Settlement,
-  Network: value.Network,
-  RefundStatus: statuses.RefundStatus,
-  RefundReason: refund_body.RefundReason,
-  Speed: bank.Speed,
-  PayeeCheck: bank.PayeeCheck,
-  DisputeStatus: statuses.DisputeStatus,
-  DisputeReason: statuses.DisputeReason,
-  TransferStatus: statuses.TransferStatus,
-  CheckoutStatus: checkout_body.CheckoutStatus,
-  CheckoutMethod: checkout_body.CheckoutMethod,
-  InstrumentStatus: statuses.InstrumentStatus,
-  InstrumentEndReason: instrument.InstrumentEndReason,
-  LedgerAccount: list.LedgerAccount,
-  Scope: keys.Scope,
-  EndpointDelivery: webhook_body.EndpointDelivery,
-  EndpointStatus: webhook_body.EndpointStatus,
-  DeliveryStatus: webhook_body.DeliveryStatus,
-};
-
 /** How the type of a schema differs from its schema. */
 interface Form {
+  /** The name, if it is not that of the schema with `Input` for `Body` and `Params` for `Query`. */
+  name?: string;
   /** The text, if it is not that of the schema. */
   doc?: string;
   without?: readonly string[];
@@ -141,26 +96,92 @@ interface Form {
   members?: Readonly<Record<string, string>>;
   /** A second type, with a member that only some responses show: its name, and the member. */
   secret?: readonly [name: string, member: string];
-  /** Whether the type has the parameters of every list beside its own. */
-  is_list?: true;
 }
 
 const AMOUNTS = ["amount", "amount_minor"];
-const CONDITIONS = objectIn(fault.CreateFaultBody.shape.where);
-const CONDITIONS_OF = "Conditions of a fault on";
 
-/** The types of bodies, responses and queries, with their schemas. */
-const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[] = [
-  ["Metadata", value.ShownMetadata, { doc: value.Metadata.description! }],
-  ["Person", value.Person],
-  ["PersonInput", value.PersonInput],
-  ["PostalAddress", bank.AddressInput],
-  ["IbanInput", objectIn(bank.IbanInput), { doc: "A bank account" }],
-  ["MaskedIban", bank.ShownIban],
+/** The types that differ from their schemas, by the names of these. */
+const FORMS: Readonly<Record<string, Form>> = {
+  ShownMetadata: { name: "Metadata", doc: Metadata.description! },
+  AddressInput: { name: "PostalAddress" },
+  ShownIban: { name: "MaskedIban" },
+  ShownWallet: { name: "Wallet" },
+  NextAction: {
+    doc: "The next step of the payer. A newer service may send a type that is not listed here",
+  },
+  CreatePaymentBody: {
+    name: "PaymentFields",
+    doc: `Fields of a new payment. ${payment_body.ABOUT_INSTRUMENTS}`,
+    without: AMOUNTS,
+  },
+  CreateTransferBody: {
+    name: "TransferFields",
+    doc: "Fields of a new transfer",
+    without: AMOUNTS,
+  },
+  Price: { name: "CheckoutPrice" },
+  CreateCheckoutBody: {
+    name: "CheckoutFields",
+    doc: "Fields of a new checkout",
+    without: AMOUNTS,
+  },
+  Balance: {
+    doc: "The balances of all accounts in all currencies. The API returns exact sums. As " +
+      "JavaScript numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded",
+  },
+  CreateWebhookEndpointBody: {
+    name: "EndpointFields",
+    doc: "The fields of a new endpoint beside its URL",
+    without: ["delivery", "url"],
+  },
+  RotateWebhookSecretBody: { name: "RotateSecretInput" },
+  WebhookEndpoint: { secret: ["WebhookEndpointWithSecret", "secret"] },
+  RecoverDeliveriesBody: { name: "RecoverInput" },
+  Inbox: { name: "InboxPage" },
+  ApiKey: { secret: ["ApiKeyWithSecret", "secret"] },
+  AdvancePaymentBody: { name: "AdvanceInput" },
+  AuthenticatePaymentBody: { name: "AuthenticateInput" },
+  TriggerWebhookBody: { name: "TriggerInput" },
+  DisposableSandbox: { secret: ["SandboxWithKey", "test_key"] },
+  CreateFaultBody: {
+    name: "FaultFields",
+    doc: "The fields of a new fault beside its kind",
+    only: ["times", "delay_ms"],
+  },
+  Fault: {
+    members: {
+      fault: "RequestFault | DeliveryFault | ProviderFault",
+      where: "RequestConditions & DeliveryConditions & ProviderConditions",
+    },
+  },
+  PaymentTotalsQuery: { members: { span: "number" } },
+};
+
+/**
+ * Schemas without a type in the client: it has a type or a list of its own for them, or writes them
+ * where they are used.
+ */
+const LEFT_OUT = new Set([
+  ...["AccountBalance", "AuthenticateAction", "BankTransferAction", "Capability", "CardInput"],
+  ...["CardMethod", "DeclineAdvice", "DispatcherAwake", "EmptyBody", "EmptyQuery", "ErrorBody"],
+  ...["EraseByEmailQuery", "EventSubscription", "EventType", "Health", "IbanDestination"],
+  ...["IbanMethod", "InstrumentUsage", "ListApiKeysQuery", "ListFaultsQuery"],
+  ...["ListPaymentRefundsQuery", "ListSandboxesQuery", "ListWebhookEndpointsQuery", "MethodKind"],
+  ...["Outcome", "PriceInput", "Purged", "ReadChangesQuery", "ReadInboxQuery", "RequestSource"],
+  ...["SendStablecoinAction", "SepaInstrumentMethod", "ShownCard", "Stablecoin"],
+  ...["WalletDestination", "WalletMethod"],
+  ...["DisputeEvent", "Event", "InstrumentEvent", "PaymentEvent", "RefundEvent", "TransferEvent"],
+  "WebhookEndpointEvent",
+]);
+
+const CONDITIONS = objectIn(CreateFaultBody.shape.where);
+
+type NamedType = readonly [name: string, schema: z.ZodType, form?: Form];
+
+/** Types of parts of schemas. */
+const PARTS: readonly NamedType[] = [
+  ["IbanInput", objectIn(IbanInput), { doc: "A bank account" }],
   ["WalletInput", objectIn(payment_body.WalletInput), { doc: "A wallet" }],
-  ["Wallet", payment.ShownWallet],
-  ["Mandate", payment_body.Mandate],
-  ["MandateInput", payment_body.MandateInput],
   ["CardNumberInput", payment_body.CardInput, {
     doc: "A card by its number. Test keys only, and only the published test cards",
     without: ["token"],
@@ -171,128 +192,39 @@ const TYPES: readonly (readonly [name: string, schema: z.ZodType, form?: Form])[
     only: ["token"],
     required: ["token"],
   }],
-  ["PaymentMethod", payment.PaymentMethod],
-  ["NextAction", payment.NextAction, {
-    doc: "The next step of the payer. A newer service may send a type that is not listed here",
-  }],
-  ["Payment", payment.Payment],
-  ["PaymentFields", payment_body.CreatePaymentBody, {
-    doc: `Fields of a new payment. ${payment_body.ABOUT_INSTRUMENTS}`,
-    without: AMOUNTS,
-  }],
-  ["CapturePaymentInput", payment_body.CapturePaymentBody],
-  ["CreateRefundInput", refund_body.CreateRefundBody],
-  ["RefundDestinationInput", objectIn(refund_body.CreateRefundBody.shape.destination), {
+  ["RefundDestinationInput", objectIn(CreateRefundBody.shape.destination), {
     members: { address: "string | PostalAddress" },
   }],
-  ["RefundDestination", refund.Refund.shape.destination.unwrap(), {
+  ["RefundDestination", Refund.shape.destination.unwrap(), {
     doc: "The wallet or the masked bank account to which a refund goes",
   }],
-  ["Refund", refund.Refund],
-  ["DeletedBankDetails", DeletedBankDetails],
-  ["ErasedCustomer", ErasedCustomer],
-  ["DisputeEvidence", dispute.DisputeEvidence],
-  ["Dispute", dispute.Dispute],
-  ["SubmitEvidenceInput", dispute_body.SubmitEvidenceBody],
-  ["TransferFields", transfer_body.CreateTransferBody, {
-    doc: "Fields of a new transfer",
-    without: AMOUNTS,
-  }],
-  ["TransferDestination", transfer.TransferDestination],
-  ["Transfer", transfer.Transfer],
-  ["CheckoutPrice", checkout.Price],
-  ["CheckoutFields", checkout_body.CreateCheckoutBody, {
-    doc: "Fields of a new checkout",
-    without: AMOUNTS,
-  }],
-  ["Checkout", checkout.Checkout],
-  ["PayCheckoutInput", checkout_body.PayCheckoutBody],
-  ["PaidCheckout", checkout.PaidCheckout],
-  ["InstrumentMethod", instrument.InstrumentMethod],
-  ["Instrument", instrument.Instrument],
-  ["LedgerEntry", ledger.LedgerEntry],
-  ["Balance", ledger.Balance, {
-    doc: "The balances of all accounts in all currencies. The API returns exact sums. As " +
-      "JavaScript numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded",
-  }],
-  ["EndpointFields", webhook_body.CreateWebhookEndpointBody, {
-    doc: "The fields of a new endpoint beside its URL",
-    without: ["delivery", "url"],
-  }],
-  ["UpdateWebhookEndpointInput", webhook_body.UpdateWebhookEndpointBody],
-  ["RotateSecretInput", webhook_body.RotateWebhookSecretBody],
-  ["WebhookEndpoint", webhook.WebhookEndpoint, { secret: ["WebhookEndpointWithSecret", "secret"] }],
-  ["DeletedWebhookEndpoint", webhook.DeletedWebhookEndpoint],
-  ["RecoverInput", inbox_body.RecoverDeliveriesBody],
-  ["Recovery", inbox.Recovery],
-  ["InboxDelivery", inbox.InboxDelivery],
-  ["InboxPage", inbox.Inbox],
-  ["Changes", changes.Changes],
-  ["DeliveryAttempt", webhook.DeliveryAttempt],
-  ["DeliveryExchange", webhook.DeliveryExchange],
-  ["WebhookDelivery", webhook.WebhookDelivery],
-  ["CreateApiKeyInput", keys.CreateApiKeyBody],
-  ["RotateApiKeyInput", keys.RotateApiKeyBody],
-  ["ApiKey", keys.ApiKey, { secret: ["ApiKeyWithSecret", "secret"] }],
-  ["IdempotencyKey", request.IdempotencyKey],
-  ["LoggedRequest", request.LoggedRequest],
-  ["AdvanceInput", AdvancePaymentBody],
-  ["AdvanceRefundInput", refund_body.AdvanceRefundBody],
-  ["AdvanceTransferInput", transfer_body.AdvanceTransferBody],
-  ["AuthenticateInput", payment_body.AuthenticatePaymentBody],
-  ["TriggerInput", webhook_body.TriggerWebhookBody],
-  ["ResetSandboxInput", service.ResetSandboxBody],
-  ["SandboxReset", service.SandboxReset],
-  ["SetClockInput", clock_body.SetClockBody],
-  ["Clock", clock.Clock],
-  ["ClockAdvance", clock.ClockAdvance],
-  ["DueParams", clock_body.DueQuery],
-  ["Due", clock.Due],
-  ["CreateSandboxInput", sandbox.CreateSandboxBody],
-  ["CreateSandboxKeyInput", sandbox.CreateSandboxKeyBody],
-  ["DisposableSandbox", sandbox.DisposableSandbox, { secret: ["SandboxWithKey", "test_key"] }],
   ["RequestConditions", CONDITIONS, {
-    doc: `${CONDITIONS_OF} requests. A request that has all of these values matches`,
+    doc: "Conditions of a fault on requests. A request that has all of these values matches",
     only: words.FAULT_CONDITIONS.request,
   }],
   ["DeliveryConditions", CONDITIONS, {
-    doc: `${CONDITIONS_OF} webhook deliveries`,
+    doc: "Conditions of a fault on webhook deliveries",
     only: words.FAULT_CONDITIONS.delivery,
   }],
   ["ProviderConditions", CONDITIONS, {
-    doc: `${CONDITIONS_OF} calls to the simulated provider`,
+    doc: "Conditions of a fault on calls to the simulated provider",
     only: words.FAULT_CONDITIONS.provider,
   }],
-  ["FaultFields", fault.CreateFaultBody, {
-    doc: "The fields of a new fault beside its kind",
-    only: ["times", "delay_ms"],
-  }],
-  ["Fault", fault.Fault, {
-    members: {
-      fault: "RequestFault | DeliveryFault | ProviderFault",
-      where: "RequestConditions & DeliveryConditions & ProviderConditions",
-    },
-  }],
-  ["DeletedFault", fault.DeletedFault],
   ["ErrorBody", ErrorBody.shape.error, {
     doc: "The member `error` of the body of an error",
   }],
-  ["ListPaymentsParams", list.ListPaymentsQuery, listAt("/v1/payments")],
-  ["PaymentTotalsParams", list.PaymentTotalsQuery, { members: { span: "number" } }],
-  ["PaymentTotal", payment_total.PaymentTotal],
-  ["ListRefundsParams", list.ListRefundsQuery, listAt("/v1/refunds")],
-  ["ListDisputesParams", list.ListDisputesQuery, listAt("/v1/disputes")],
-  ["ListCheckoutsParams", checkout_body.ListCheckoutsQuery, listAt("/v1/checkouts")],
-  ["ListInstrumentsParams", list.ListInstrumentsQuery, listAt("/v1/instruments")],
-  ["ListTransfersParams", list.ListTransfersQuery, listAt("/v1/transfers")],
-  ["ListLedgerEntriesParams", list.ListLedgerEntriesQuery, listAt("/v1/ledger_entries")],
-  ["ListEventsParams", webhook_body.ListEventsQuery, listAt("/v1/events")],
-  [
-    "ListWebhookDeliveriesParams",
-    webhook_body.ListWebhookDeliveriesQuery,
-    listAt("/v1/webhook_deliveries"),
-  ],
-  ["ListRequestsParams", request_query.ListRequestsQuery, listAt("/requests")],
+];
+
+/** The types of bodies, responses, queries and values, with their schemas. */
+const TYPES: readonly NamedType[] = [
+  ...[...EXPORTED].filter(([name, { def }]) =>
+    !LEFT_OUT.has(name) && (["object", "enum", "union"].includes(def.type) || name in FORMS)
+  ).map(([exported, schema]): NamedType => {
+    const form = FORMS[exported] ?? {};
+    const name = exported.replace(/Body$/, "Input").replace(/Query$/, "Params");
+    return [form.name ?? name, schema, form];
+  }),
+  ...PARTS,
 ];
 
 /** Types that no schema has in this form: text and type. */
@@ -349,10 +281,6 @@ const ALIASES: Readonly<Record<string, readonly [doc: string, type: string]>> = 
   ],
 };
 
-function listAt(path: string): Form {
-  return { doc: `\`GET ${path}\``, is_list: true };
-}
-
 const HEAD = `/**
  * Types of bodies, responses, queries and lists of values (contract §2 to §7). Times are RFC 3339
  * in UTC, and amounts are integers in minor units of their currency.
@@ -371,21 +299,18 @@ export interface ListParams {
 `;
 
 const NAMES = new Map<z.ZodType, string>([
-  ...Object.entries(ENUMS).map(([name, schema]) => [schema, name] as const),
   ...TYPES.filter(([, , form]) => !form?.only && !form?.required && !form?.without)
     .map(([name, schema]) => [schema, name] as const),
-  [value.Metadata, "Metadata"],
-  [payment_body.CardInput, "CardInput"],
-  [payment_body.MethodKind, "MethodKind"],
-  [payment_body.Capability, "Capability"],
-  [payment_body.Outcome, "Outcome"],
-  [payment.DeclineAdvice, "DeclineAdvice"],
-  [value.Stablecoin, "Stablecoin"],
+  [Metadata, "Metadata"],
+  ...["CardInput", "MethodKind", "Capability", "Outcome", "DeclineAdvice", "Stablecoin"]
+    .map((name) => [EXPORTED.get(name)!, name] as const),
 ]);
 
 const NAMED_LISTS = new Map<string, string>([
   ...Object.entries(LISTS).map(([name, [, values]]) => [values.join(), name] as const),
-  ...Object.entries(ENUMS).map(([name, { options }]) => [options.join(), name] as const),
+  ...TYPES.flatMap(([name, schema]) =>
+    schema instanceof z.ZodEnum ? [[schema.options.join(), name] as const] : []
+  ),
   [ERROR_CODES.join(), "ErrorCode"],
   [[...new Set(ERROR_CODES.map((code) => ERROR_CATALOGUE[code].type))].join(), "ErrorType"],
   [words.EVENT_TYPES.join(), "EventType"],
@@ -395,12 +320,6 @@ const NAMED_LISTS = new Map<string, string>([
 
 /** Returns the module as `deno fmt` formats it. */
 export async function renderClientTypes(): Promise<string> {
-  const lists = [
-    ...Object.entries(LISTS),
-    ...Object.entries(ENUMS).map(([name, schema]) =>
-      [name, [schema.description!, schema.options as string[]]] as const
-    ),
-  ];
   const codes = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) =>
     `  ${code}: { status: ${status}, type: "${type}" },`
   );
@@ -408,7 +327,7 @@ export async function renderClientTypes(): Promise<string> {
     HEAD,
     ...TYPES.map(renderType),
     ...Object.entries(ALIASES).map(([name, [doc, type]]) => renderAlias(name, doc, type)),
-    ...lists.map(([name, [doc, values]]) => renderAlias(name, doc, union(values))),
+    ...Object.entries(LISTS).map(([name, [doc, values]]) => renderAlias(name, doc, union(values))),
     "/** The HTTP status and type of every error code of the API. */",
     `export const ERROR_CODES = {\n${codes.join("\n")}\n} as const;\n`,
   ];
@@ -420,7 +339,8 @@ function renderAlias(name: string, doc: string, type: string): string {
 }
 
 function renderType([name, schema, form = {}]: typeof TYPES[number]): string {
-  const head = docstring(form.doc ?? schema.description, 0);
+  const is_list = /^List.*Params$/.test(name);
+  const head = docstring(is_list ? addressOf(schema) : form.doc ?? schema.description, 0);
   const inner = layersOf(schema).at(-1)!;
   if (!(inner instanceof z.ZodObject)) {
     return `${head}export type ${name} = ${typeOf(inner, 0, true)};\n`;
@@ -429,12 +349,12 @@ function renderType([name, schema, form = {}]: typeof TYPES[number]): string {
   const left_out = [
     ...form.without ?? [],
     secret,
-    ...form.is_list ? ["limit", "starting_after", "include"] : [],
+    ...is_list ? ["limit", "starting_after", "include"] : [],
   ];
   const members = Object.entries(inner.shape as Record<string, z.ZodType>)
     .filter(([member]) => form.only?.includes(member) ?? !left_out.includes(member))
     .map(([member, schema]) => renderMember(member, schema, 1, form));
-  const base = form.is_list ? " extends ListParams" : "";
+  const base = is_list ? " extends ListParams" : "";
   const text = `${head}export interface ${name}${base} {\n${members.join("")}}\n`;
   if (!full) return text;
   const shown = renderMember(secret!, inner.shape[secret!] as z.ZodType, 1, {
@@ -442,6 +362,12 @@ function renderType([name, schema, form = {}]: typeof TYPES[number]): string {
   });
   return `${text}\n/** \`${name}\` with its secret, which the API shows only once: store it. */\n` +
     `export interface ${full} extends ${name} {\n${shown}}\n`;
+}
+
+/** The method and the path of the operation that has a query. */
+function addressOf(query: z.ZodType): string {
+  const address = ADDRESSES.find((one) => one.operation.query === query && one.alias_of === null)!;
+  return `\`GET ${address.path.replace(/^\/[^/]+/, "")}\``;
 }
 
 function renderMember(name: string, schema: z.ZodType, depth: number, form: Form = {}): string {

@@ -28,11 +28,15 @@ const LIST = /List$/;
 const registry = z.registry<{ id: string }>();
 const names = new Map<z.ZodType, string>();
 
+/** Every schema of the folder, by the name of its export. */
+export const EXPORTED = new Map<string, z.ZodType>();
+
 for (const file of [...Deno.readDirSync(FOLDER)].map(({ name }) => name).sort()) {
   for (const [name, value] of Object.entries(await import(new URL(file, FOLDER).href))) {
-    if (value instanceof z.ZodType && isComponent(name, value)) add(name, value);
+    if (value instanceof z.ZodType) EXPORTED.set(name, value);
   }
 }
+for (const [name, schema] of EXPORTED) if (isComponent(name, schema)) add(name, schema);
 for (const name of new Set(OPERATIONS.map(({ response }) => response))) {
   if (LIST.test(name)) add(name, listOf(schemaNamed(name.replace(LIST, ""))));
 }
