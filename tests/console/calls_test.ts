@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { curlOf, typescriptOf } from "../../apps/console/data/snippets.ts";
-import { CLIENT_METHODS } from "../../tools/generate/code_samples/typescript.ts";
+import { CLIENT_METHODS } from "../../tools/generate/code_samples/client_methods.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** Operations without a place of their own, and the reason. */

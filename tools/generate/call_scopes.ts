@@ -1,6 +1,6 @@
 /** The scopes of the client's calls, for the console (`apps/console/data/call_scopes.ts`). */
 
-import { CLIENT_METHODS } from "./code_samples/typescript.ts";
+import { CLIENT_METHODS } from "./code_samples/client_methods.ts";
 import { ADDRESSES } from "./openapi/operations.ts";
 
 export function renderCallScopes(): string {

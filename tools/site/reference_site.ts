@@ -9,7 +9,6 @@
 import { join } from "node:path";
 import { runWithPackage } from "../npm_package.ts";
 import { CONSOLE, DOCS_HEADERS, fileOf, readAssets } from "./assets.ts";
-import { buildReferenceDocument } from "./reference_document.ts";
 import type { StaticSite } from "./static_site.ts";
 
 /** The npm package of Scalar. Its script has its dependencies in it. */
@@ -43,6 +42,8 @@ export async function buildReferenceSite(
   { is_hosted = false }: { is_hosted?: boolean } = {},
 ): Promise<StaticSite> {
   const { origin, pathname } = new URL(base_url);
+  // It is large, and the first visit needs it.
+  const { buildReferenceDocument } = await import("./reference_document.ts");
   const [script, document, page, own, shared] = await Promise.all([
     readScalar(data_dir),
     buildReferenceDocument(base_url, is_hosted ? base_url : pathname),
