@@ -7,7 +7,6 @@ import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
 import { EVENT_PATTERNS, EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { ERROR_HELP } from "./error_help.ts";
-import { renderTable } from "./markdown_table.ts";
 import { wrapped } from "./wrapped.ts";
 import {
   ACCOUNT_TABLE,
@@ -15,7 +14,6 @@ import {
   COLLECTION_TABLE,
   OUTCOME_TABLE,
   SAVED_TABLE,
-  TOKEN_TABLE,
 } from "./test_value_tables.ts";
 
 export function renderErrorPage(): string {
@@ -39,8 +37,6 @@ export function renderErrorPage(): string {
         "the provider's own where it gives one.",
     ),
     "",
-    ...renderTable(["Code", "HTTP", "Type"], ERROR_CODES.map(rowOf)),
-    "",
     ...ERROR_CODES.flatMap(sectionOf),
     ...valueSections(),
   ].join("\n");
@@ -50,11 +46,6 @@ export function renderErrorPage(): string {
 export function explainError(code: ErrorCode): string {
   const values = code === "invalid_parameter" ? valueSections() : [];
   return [...sectionOf(code), ...values].join("\n");
-}
-
-function rowOf(code: ErrorCode): string[] {
-  const { status, type } = ERROR_CATALOGUE[code];
-  return [code, String(status), `\`${type}\``];
 }
 
 function sectionOf(code: ErrorCode): string[] {
@@ -82,20 +73,14 @@ function valueSections(): string[] {
     "## Test values",
     "",
     ...wrap(
-      "The sandbox takes these card numbers and no others. Use any expiry in the future, any " +
-        "CVC of three digits (four for American Express) and any postal code. The response is " +
-        "201, or the HTTP status of the error.",
+      "The sandbox takes these card numbers and no others. Use any expiry in the future, any CVC of " +
+        "three digits (four for American Express) and any postal code. In place of a number it " +
+        "takes a token as `card: {token}`, again and again. With a live key the provider's form in " +
+        "the browser makes the token, which pays once unless its first payment has `save`. The " +
+        "response is 201, or the HTTP status of the error.",
     ),
     "",
     ...CARD_TABLE,
-    "",
-    ...wrap(
-      "In place of a card number the sandbox takes these tokens as `card: {token}`. Each has the " +
-        "result of its card, and can be used again and again. With a live key the provider's form " +
-        "in the browser makes the token, which pays once unless its first payment has `save`.",
-    ),
-    "",
-    ...TOKEN_TABLE,
     "",
     ...wrap(
       "Other valid IBANs and wallet addresses give `completed`. With a `mandate` an IBAN has its result " +

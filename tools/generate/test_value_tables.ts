@@ -13,21 +13,22 @@ import {
   TEST_RESULTS,
   TEST_TOKENS,
   TEST_WALLETS,
-  testCard,
   type TestValue,
 } from "../../shared/domain/providers/test_values.ts";
 import type { Outcome } from "../../shared/schema/payment_body.ts";
 import { renderTable } from "./markdown_table.ts";
 
-export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
+/** The token that stands for each card. */
+const TOKENS = new Map(
+  Object.entries(TEST_TOKENS).map(([token, card]) => [normalizeCardNumber(card), `\`${token}\``]),
+);
 
-export const TOKEN_TABLE = renderTable(
-  ["Token", "Card", "Payment"],
-  Object.entries(TEST_TOKENS).map(([token, card]) => [
-    token,
-    `\`${card}\``,
-    resultText(TEST_RESULTS[testCard(normalizeCardNumber(card))!]),
-  ]),
+export const CARD_TABLE = renderTable(
+  ["Card", "Token", "Payment"],
+  TEST_CARDS.map((card) => {
+    const [value, payment] = valueRow(card);
+    return [value!, TOKENS.get(normalizeCardNumber(card.value)) ?? "", payment!];
+  }),
 );
 
 export const ACCOUNT_TABLE = renderTable(

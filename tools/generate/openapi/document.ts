@@ -5,7 +5,7 @@
 
 import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";
 import type { RouteGroup } from "../../../shared/http/route.ts";
-import { ACCOUNT_TABLE, CARD_TABLE, TOKEN_TABLE } from "../test_value_tables.ts";
+import { ACCOUNT_TABLE, CARD_TABLE } from "../test_value_tables.ts";
 import { componentResponses } from "./errors.ts";
 import { type Examples, readExamples } from "./examples.ts";
 import { componentHeaders } from "./headers.ts";
@@ -107,8 +107,7 @@ export async function buildDocument(examples?: Examples): Promise<Json> {
 async function readIntroduction(): Promise<string> {
   const text = await Deno.readTextFile(INTRODUCTION);
   if (!text.includes(TEST_VALUES)) throw new Error(`introduction.md has no ${TEST_VALUES}`);
-  const tables = [...CARD_TABLE, "", ...TOKEN_TABLE, "", ...ACCOUNT_TABLE]
-    .map(withoutPadding).join("\n");
+  const tables = [...CARD_TABLE, "", ...ACCOUNT_TABLE].map(withoutPadding).join("\n");
   return text.replace(TEST_VALUES, tables).trim();
 }
 
