@@ -1,7 +1,7 @@
 /**
  * `deno task bank` exchanges files with a bank by hand: it imports statements, notifications and
- * status reports, and exports collections and payouts (ADR 0021). bank_command.ts parses the
- * arguments.
+ * status reports, and exports collections and payouts (ADR 0021). bank_command.ts reads the
+ * options.
  */
 
 import type postgres from "postgres";
@@ -25,8 +25,8 @@ import {
   importBankFile,
   type ImportedFile,
 } from "../../shared/connectors/bank/import_bank_file.ts";
-import { writeRecall } from "../../shared/connectors/bank/write_recall.ts";
-import { idGenerator } from "../../shared/core/ids.ts";
+import { type RecallReason, writeRecall } from "../../shared/connectors/bank/write_recall.ts";
+import { idGenerator, isId } from "../../shared/core/ids.ts";
 import type { Vault } from "../../shared/core/vault.ts";
 import { payeeCheckOf, rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
 import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
@@ -37,19 +37,24 @@ import {
   type ImportState,
   type StoredExport,
 } from "../../shared/store/bank_store.ts";
-import { type BankCommand, readBankCommand } from "./bank_command.ts";
+import { readFolder, readOrderId, readReason, readText, USAGE } from "./bank_command.ts";
 import {
+  type Action,
+  action,
   CommandError,
   print,
   printMessage,
+  readAction,
   readVariable,
   readVault,
   type Surroundings,
+  UsageError,
+  type Values,
 } from "./command_line.ts";
 import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
 import { listAccounts } from "./provider_table.ts";
 
-export { USAGE } from "./bank_command.ts";
+export { USAGE };
 
 /** Largest file. The memory of an import does not grow with it. */
 const BYTES_MAX = 1024 ** 3;
@@ -63,51 +68,96 @@ interface BankSurroundings extends Surroundings {
   now_ms: () => number;
 }
 
+/** The surroundings of a command with its account. */
+interface Desk extends BankSurroundings {
+  account: ProviderAccount;
+  store: BankStore;
+  is_json: boolean;
+  /** Prints a line: the object as JSON, or the text. */
+  show: (line: object, text: string) => void;
+}
+
+type Work = (surroundings: BankSurroundings) => Promise<number>;
+
+/** Makes an action for an account. Its work returns the exit code. */
+function accountAction<const Name extends string>(
+  takes: readonly Name[],
+  read: (
+    values: Values<Exclude<Name, "…">>,
+    names: string[],
+  ) => (desk: Desk) => Promise<number>,
+): Action<Work> {
+  return action<string, Work>(["account", "json", ...takes], (values, names) => {
+    const { account: id = "", json } = values as Values<"account" | "json">;
+    if (!isId("pac_", id)) {
+      throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${USAGE}`);
+    }
+    const is_json = json === true;
+    const work = read(values as Values<Exclude<Name, "…">>, names);
+    return async (surroundings) => {
+      const { sql, print } = surroundings;
+      const account = await findAccount(sql, id);
+      const show: Desk["show"] = (line, text) =>
+        print(`${is_json ? JSON.stringify(line) : text}\n`);
+      return await work({ ...surroundings, account, store: storeOf(sql), is_json, show });
+    };
+  });
+}
+
+const ACTIONS: Readonly<Record<string, Action<Work>>> = {
+  import: accountAction(["…"], (_, files) => {
+    if (files.length === 0) throw new UsageError("bank import needs a FILE");
+    return (desk) => importFiles(files, desk);
+  }),
+  export: accountAction(["out", "file"], ({ out, file }) => {
+    const folder = readFolder("export", out);
+    return (desk) => exportFiles(folder, file ?? null, desk);
+  }),
+  list: accountAction([], () => listOrders),
+  approve: accountAction(["…"], (_, names) => {
+    const id = readOrderId("approve", names);
+    return (desk) => approveOrder(id, desk);
+  }),
+  reject: accountAction(["…", "reason"], ({ reason }, names) => {
+    const id = readOrderId("reject", names);
+    const text = reason === undefined ? undefined : readText(reason);
+    return (desk) => rejectOrder(id, text, desk);
+  }),
+  recall: accountAction(["…", "out", "reason"], ({ out, reason }, names) => {
+    const folder = readFolder("recall", out);
+    const id = readOrderId("recall", names);
+    const code = readReason(reason);
+    return (desk) => recallOrder(id, folder, code, desk);
+  }),
+};
+
 /** Exit codes: 0 success, 1 failure or a refused file, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const command = readBankCommand(args);
+  const work = readBankCommand(args);
   const surroundings = { env: readVariable, now_ms: Date.now, print, printMessage };
-  return await withOperatorDatabase((sql) => runBankCommand(command, { sql, ...surroundings }));
+  return await withOperatorDatabase((sql) => work({ sql, ...surroundings }));
 }
 
-/** Runs a command. Returns the exit code. Throws `CommandError`. */
-export async function runBankCommand(
-  command: BankCommand,
-  surroundings: BankSurroundings,
-): Promise<number> {
-  const { sql } = surroundings;
-  const account = await findAccount(sql, command.account_id);
-  const show = (line: object, text: string) =>
-    surroundings.print(`${command.is_json ? JSON.stringify(line) : text}\n`);
-  const store = storeOf(sql);
-  switch (command.action) {
-    case "import": {
-      let is_refused = false;
-      for (const file of command.files) {
-        const result = await importFile(file, account, surroundings);
-        is_refused ||= result.result === "refused";
-        show(result, textOfResult(result));
-      }
-      return is_refused ? 1 : 0;
-    }
-    case "export":
-      return await exportFiles(account, command, surroundings, show);
-    case "list": {
-      const orders = (await store.listOrders(account.id)).map(shownOrder);
-      if (command.is_json) surroundings.print(`${JSON.stringify(orders)}\n`);
-      else surroundings.print(orders.map(textOfOrder).join(""));
-      return 0;
-    }
-    case "approve":
-      return await approveOrder(account, command.id, store, show);
-    case "reject":
-      return await rejectOrder(account, command, surroundings, show);
-    case "recall":
-      return await recallOrder(account, command, surroundings, show);
+/** Parses the arguments. Throws `UsageError` if one is invalid. The work throws `CommandError`. */
+export function readBankCommand(args: readonly string[]): Work {
+  return readAction("bank", args, ACTIONS, USAGE);
+}
+
+async function importFiles(files: readonly string[], desk: Desk): Promise<number> {
+  let is_refused = false;
+  for (const file of files) {
+    const result = await importFile(file, desk);
+    is_refused ||= result.result === "refused";
+    desk.show(result, textOfResult(result));
   }
+  return is_refused ? 1 : 0;
 }
 
-type Show = (line: object, text: string) => void;
+async function listOrders({ account, store, is_json, print }: Desk): Promise<number> {
+  const orders = (await store.listOrders(account.id)).map(shownOrder);
+  print(is_json ? `${JSON.stringify(orders)}\n` : orders.map(textOfOrder).join(""));
+  return 0;
+}
 
 /** Returns what the operator sees of an order, and the command that it waits for. */
 function shownOrder(order: BankOrder) {
@@ -126,8 +176,7 @@ function textOfOrder(order: ReturnType<typeof shownOrder>): string {
 
 async function importFile(
   file: string,
-  account: ProviderAccount,
-  { sql, env, printMessage }: BankSurroundings,
+  { account, store, sql, env, printMessage }: Desk,
 ): Promise<FileResult> {
   // Without keys the bank details of payers would be lost: a file is imported once.
   const vault = readVault(env);
@@ -140,7 +189,7 @@ async function importFile(
     if (!(error instanceof BankFileError || isUnreadable(error))) throw error;
     return refusedResult(file, error.message);
   }
-  return resultOf(file, stored, await stateAfterWork(account.id, sha256, sql, printMessage));
+  return resultOf(file, stored, await stateAfterWork(account.id, sha256, store, printMessage));
 }
 
 /** Reports whether a file cannot be read: the files beside it are imported all the same. */
@@ -177,10 +226,9 @@ async function storeFile(
 async function stateAfterWork(
   account_id: string,
   sha256: string,
-  sql: postgres.Sql,
+  store: BankStore,
   printMessage: (line: string) => void,
 ): Promise<ImportState> {
-  const store = storeOf(sql);
   let left = Infinity;
   let give_up_at = 0;
   for (;;) {
@@ -200,23 +248,18 @@ async function stateAfterWork(
 }
 
 /** Writes the files that nobody has got yet; with a name only that file, which is made already. */
-async function exportFiles(
-  account: ProviderAccount,
-  { folder, name }: Extract<BankCommand, { action: "export" }>,
-  { sql, env, now_ms, printMessage }: BankSurroundings,
-  show: Show,
-): Promise<number> {
+async function exportFiles(folder: string, name: string | null, desk: Desk): Promise<number> {
+  const { account, store, sql, env, now_ms, printMessage } = desk;
   const vault = readVault(env);
-  const store = storeOf(sql);
   if (name !== null) {
-    await writeExport(account, await findExport(store, account, name), folder, store, vault, show);
+    await writeExport(await findExport(store, account, name), folder, vault, desk);
     return 0;
   }
   const refused = await sql.begin((transaction) =>
     exportOrders(account, storeOf(transaction), vault, now_ms())
   );
   for (const file of await store.listExports(account.id, null)) {
-    if (!file.is_written) await writeExport(account, file, folder, store, vault, show);
+    if (!file.is_written) await writeExport(file, folder, vault, desk);
   }
   for (const { id, reason } of refused) printMessage(`${id} waits: ${reason}`);
   return refused.length > 0 ? 1 : 0;
@@ -234,12 +277,10 @@ async function findExport(
 
 /** Writes the bytes of a file, always the same. */
 async function writeExport(
-  account: ProviderAccount,
   file: StoredExport,
   folder: string,
-  store: BankStore,
   vault: Vault,
-  show: Show,
+  { account, store, show }: Desk,
 ): Promise<void> {
   const { id, kind, payments, sum_minor: sum, currency, is_opt_out } = file;
   await Deno.mkdir(folder, { recursive: true });
@@ -253,12 +294,7 @@ async function writeExport(
 }
 
 /** Notes that an order shall go on, and names it as the bank does, which still holds it. */
-async function approveOrder(
-  account: ProviderAccount,
-  id: string,
-  store: BankStore,
-  show: Show,
-): Promise<number> {
+async function approveOrder(id: string, { account, store, show }: Desk): Promise<number> {
   const { payee_check, file_name: file } = await findOrder(store, account, id);
   if (!needsApproval(payeeCheckOf(payee_check))) {
     throw new CommandError(`${id} does not wait for an approval`);
@@ -276,10 +312,9 @@ async function approveOrder(
 
 /** Ends an order that waits for its export: it fails. */
 async function rejectOrder(
-  account: ProviderAccount,
-  { id, reason }: Extract<BankCommand, { action: "reject" }>,
-  { sql, now_ms }: BankSurroundings,
-  show: Show,
+  id: string,
+  reason: string | undefined,
+  { account, sql, now_ms, show }: Desk,
 ): Promise<number> {
   await sql.begin(async (transaction) => {
     const store = storeOf(transaction);
@@ -300,13 +335,13 @@ async function rejectOrder(
 
 /** Writes the request to give an exported order back: for each reason one, with the same bytes. */
 async function recallOrder(
-  account: ProviderAccount,
-  { id, folder, reason }: Extract<BankCommand, { action: "recall" }>,
-  { sql, env, now_ms }: BankSurroundings,
-  show: Show,
+  id: string,
+  folder: string,
+  reason: RecallReason,
+  desk: Desk,
 ): Promise<number> {
+  const { account, store, env, now_ms } = desk;
   const vault = readVault(env);
-  const store = storeOf(sql);
   const order = await findRecallable(store, account, id);
   const name = `recall_${bankIdentifier(id)}_${reason.toLowerCase()}.xml`;
   if ((await store.listExports(account.id, name)).length === 0) {
@@ -321,7 +356,7 @@ async function recallOrder(
     const file = { ...written, id: input.id, name, is_opt_out: false, batches: [] };
     await storeFiles(account, [file], store, vault);
   }
-  await writeExport(account, await findExport(store, account, name), folder, store, vault, show);
+  await writeExport(await findExport(store, account, name), folder, vault, desk);
   return 0;
 }
 

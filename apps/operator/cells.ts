@@ -14,8 +14,17 @@ import {
   URL_VARIABLES,
 } from "./cells_database.ts";
 import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
-import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
-import { CommandError, print, printMessage, readArguments, UsageError } from "./command_line.ts";
+import { type ProxyMap, readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
+import {
+  type Action,
+  action,
+  CommandError,
+  print,
+  printMessage,
+  readAction,
+  UsageError,
+  type Values,
+} from "./command_line.ts";
 
 /**
  * Longer than a request lives that was at the fence: the source must not delete its key before.
@@ -55,55 +64,67 @@ const PATIENCE_MS = 600_000;
 const RETRY_MS = 1_000;
 /** Between two lines about it. */
 const TELL_MS = 10_000;
-const TAKES = {
-  list: ["map", "socket"],
-  move: ["account", "map", "cell", "socket", "keep", "run"],
-  status: [],
-  abort: ["account", "map", "socket", "keep"],
-} as const;
 
-/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const { action, values } = readArguments("cells", args, TAKES, USAGE);
-  const { socket: sockets = [], run: is_run = false } = values;
-  const need = (name: "account" | "map" | "cell") => {
-    const value = values[name];
-    if (!value) throw new UsageError(`--${name} is missing`);
-    return value;
-  };
-  if (action === "list") {
-    const proxy = { file: need("map"), sockets };
+const ACTIONS: Readonly<Record<string, Action<() => Promise<void>>>> = {
+  list: action(["map", "socket"], (values) => async () => {
+    const proxy = mapOf(values);
     const map = await readProxyMap(proxy);
     await refuseAbsentCells(proxy, [...new Set(map.values())]);
     for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
-  } else {
-    await withCells(is_run, async (source, target) => {
-      if (action === "status") {
-        const moves = await listMoves([source, target]);
-        const keys = (await keysOfBoth(source, target)).map((key) =>
-          `${key}: both cells count it, and give the same addresses or nonces twice`
+  }),
+  move: action(
+    ["account", "map", "cell", "socket", "keep", "run"],
+    (values) => () =>
+      withCells(values.run === true, async (source, target) => {
+        const move = moveOf(values, source, target);
+        const destination = { map: mapOf(values), cell: need("cell", values.cell) };
+        if (values.run) return await runMove(move, destination);
+        print(
+          `${(await planMove(move, destination)).join("\n")}\nNothing was changed: add --run\n`,
         );
-        if (moves.length === 0) moves.push("No account is moving");
-        return print(`${[...moves, ...keys].join("\n")}\n`);
-      }
-      const move: Move = {
-        account: need("account"),
-        ...{ source, target },
-        keep_ms: readSeconds(values.keep) * 1_000,
-        report: printMessage,
-      };
-      if (action === "abort") {
-        return await abortMove(move, values.map ? { file: values.map, sockets } : null);
-      }
-      const map = { file: need("map"), sockets };
-      const destination = { map, cell: need("cell") };
-      if (is_run) return await runMove(move, destination);
-      print(
-        `${(await planMove(move, destination)).join("\n")}\nNothing was changed: add --run\n`,
+      }),
+  ),
+  status: action([], () => () =>
+    withCells(false, async (source, target) => {
+      const moves = await listMoves([source, target]);
+      const keys = (await keysOfBoth(source, target)).map((key) =>
+        `${key}: both cells count it, and give the same addresses or nonces twice`
       );
-    });
-  }
+      if (moves.length === 0) moves.push("No account is moving");
+      print(`${[...moves, ...keys].join("\n")}\n`);
+    })),
+  abort: action(
+    ["account", "map", "socket", "keep"],
+    (values) => () =>
+      withCells(false, async (source, target) => {
+        const move = moveOf(values, source, target);
+        await abortMove(move, values.map ? mapOf(values) : null);
+      }),
+  ),
+};
+
+/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
+export async function main(args: readonly string[]): Promise<number> {
+  await readAction("cells", args, ACTIONS, USAGE)();
   return 0;
+}
+
+function need(name: string, value: string | undefined): string {
+  if (!value) throw new UsageError(`--${name} is missing`);
+  return value;
+}
+
+function mapOf({ map, socket: sockets = [] }: Values<"map" | "socket">): ProxyMap {
+  return { file: need("map", map), sockets };
+}
+
+function moveOf(
+  { account, keep }: Values<"account" | "keep">,
+  source: CellDatabase,
+  target: CellDatabase,
+): Move {
+  const keep_ms = readSeconds(keep) * 1_000;
+  return { account: need("account", account), source, target, keep_ms, report: printMessage };
 }
 
 function readSeconds(keep: string = String(KEEP_S)): number {

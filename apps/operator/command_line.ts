@@ -48,24 +48,36 @@ export type Values<Name extends string> = { [Each in Name]?: ValueOf<Each> };
 
 /** Stands for arguments that are no options, such as ids. */
 const NAMES = "…";
-/** The options of each action of a command. */
-type Takes = Readonly<Record<string, readonly string[]>>;
-export type OptionOf<T extends Takes> = Exclude<T[keyof T][number], typeof NAMES>;
+
+/** An action of a command. `read` checks the values, and returns the work with them. */
+export interface Action<Work> {
+  takes: readonly string[];
+  read: (values: Values<string>, names: string[]) => Work;
+}
+
+/** Makes an action that takes these options, and names if "…" is one of them. */
+export function action<const Name extends string, Work>(
+  takes: readonly Name[],
+  read: (values: Values<Exclude<Name, typeof NAMES>>, names: string[]) => Work,
+): Action<Work> {
+  return { takes, read: read as Action<Work>["read"] };
+}
 
 /**
- * Parses the arguments of a command that begin with an action.
- * @throws {UsageError} if the action or an option is unknown, or an option has no value
+ * Parses the arguments of a command that begin with an action. Returns its work, so that a command
+ * with a fault opens no database.
+ * @throws {UsageError} if the action or an option is unknown, or a value is invalid
  */
-export function readArguments<const T extends Takes>(
+export function readAction<Work>(
   command: string,
-  [name, ...args]: readonly string[],
-  takes: T,
+  [name = "undefined", ...args]: readonly string[],
+  actions: Readonly<Record<string, Action<Work>>>,
   usage: string,
-): { action: keyof T & string; values: Values<OptionOf<T>>; names: string[] } {
-  if (name === undefined || !Object.hasOwn(takes, name)) {
-    throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
-  }
-  return { action: name, ...readOptions(`${command} ${name}`, args, takes[name]!) };
+): Work {
+  if (!Object.hasOwn(actions, name)) throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
+  const { takes, read } = actions[name]!;
+  const { values, names } = readOptions(`${command} ${name}`, args, takes);
+  return read(values, names);
 }
 
 /**

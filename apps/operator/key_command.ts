@@ -1,44 +1,13 @@
-/**
- * Parses and checks the arguments of `deno task keys`, before the command opens a database. Every
- * error message names the argument at fault.
- */
+/** The options of `deno task keys`. Every error message names the argument at fault. */
 
-import {
-  DEFAULT_KEY_PREFIX,
-  isKeyLabel,
-  type KeyMode,
-  LABEL_RULE,
-} from "../../shared/core/api_key.ts";
+import { DEFAULT_KEY_PREFIX, isKeyLabel, LABEL_RULE } from "../../shared/core/api_key.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
-import { readArguments, readId, UsageError, type Values } from "./command_line.ts";
+import { UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
-
-export type KeyCommand =
-  | { action: "list" }
-  | {
-    action: "create";
-    mode: KeyMode;
-    /**
-     * The account of the key. Its environment of this mode is used, or created if it has none.
-     * Null if `environment_id` is given.
-     */
-    account: string | null;
-    environment_id: string | null;
-    name: string;
-    /** Null stands for all scopes. */
-    scopes: string[] | null;
-    expires_at: Date | null;
-    /** Null stands for that of the account's other keys. */
-    prefix: string | null;
-    first_prefix: string;
-  }
-  /** With `prefix` null the new secret begins like the key's present one. */
-  | { action: "rotate"; id: string; expires_in_s: number; prefix: string | null }
-  | { action: "revoke"; id: string; is_confirmed: boolean };
 
 /** The usage text, for `--help` and after an unknown command. */
 export const USAGE = `Usage: deno task keys <command>
@@ -65,51 +34,33 @@ The command uses the database of DATABASE_URL, or else the embedded server of
 DATA_DIR. If that server is not running, it runs until the command is done.
 `;
 
-const TAKES = {
-  create: ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
-  list: [],
-  rotate: ["…", "expires-in", "prefix"],
-  revoke: ["…", "yes"],
-} as const;
+/** A key to create. */
+export type NewKey = ReturnType<typeof readNewKey>;
 
 /**
- * Parses the arguments.
+ * Reads the options of `create`.
  * @param env reads an environment variable (API_KEY_PREFIX)
  * @param now_ms the present time, to check that the expiry is in the future
- * @throws {UsageError} if an argument is invalid
+ * @throws {UsageError} if a value is invalid
  */
-export function readKeyCommand(
-  args: readonly string[],
+export function readNewKey(
+  values: Values<"mode" | "account" | "environment" | "name" | "scopes" | "expires" | "prefix">,
   env: (name: string) => string | undefined,
   now_ms: number,
-): KeyCommand {
-  const { action, values, names } = readArguments("keys", args, TAKES, USAGE);
-  switch (action) {
-    case "list":
-      return { action: "list" };
-    case "create":
-      return {
-        action: "create",
-        ...readPlace(values),
-        name: readName("--name", values.name ?? `${values.mode} key`),
-        scopes: values.scopes === undefined ? null : readScopes(values.scopes),
-        expires_at: values.expires === undefined ? null : readExpiry(values.expires, now_ms),
-        prefix: readPrefix("--prefix", values.prefix),
-        first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")) ??
-          DEFAULT_KEY_PREFIX,
-      };
-    case "rotate":
-      return {
-        action: "rotate",
-        id: readId(names, "key_", "key"),
-        expires_in_s: readOverlap(values["expires-in"]),
-        prefix: readPrefix("--prefix", values.prefix),
-      };
-    case "revoke":
-      return { action, id: readId(names, "key_", "key"), is_confirmed: values.yes === true };
-  }
+) {
+  return {
+    ...readPlace(values),
+    name: readName("--name", values.name ?? `${values.mode} key`),
+    /** Null stands for all scopes. */
+    scopes: values.scopes === undefined ? null : readScopes(values.scopes),
+    expires_at: values.expires === undefined ? null : readExpiry(values.expires, now_ms),
+    /** Null stands for that of the account's other keys. */
+    prefix: readPrefix("--prefix", values.prefix),
+    first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")) ?? DEFAULT_KEY_PREFIX,
+  };
 }
 
+/** The environment, or the account whose environment of the mode is used, or created. */
 function readPlace({ mode, account, environment }: Values<"mode" | "account" | "environment">) {
   if (mode !== "test" && mode !== "live") {
     throw new UsageError(
@@ -161,13 +112,13 @@ function readExpiry(text: string, now_ms: number): Date {
   throw new UsageError(`--expires "${text}" is in the past: the key would not work`);
 }
 
-function readPrefix(name: string, prefix: string | undefined): string | null {
+export function readPrefix(name: string, prefix: string | undefined): string | null {
   if (prefix === undefined) return null;
   if (isKeyLabel(prefix)) return prefix;
   throw new UsageError(`${name} "${prefix}" ${LABEL_RULE}`);
 }
 
-function readOverlap(text: string | undefined): number {
+export function readOverlap(text: string | undefined): number {
   if (text === undefined) return DEFAULT_KEY_OVERLAP_S;
   if (/^\d{1,6}$/.test(text) && Number(text) <= MAX_KEY_OVERLAP_S) return Number(text);
   throw new UsageError(

@@ -4,7 +4,7 @@
  * is printed once, alone on standard output, so that a script can read it. Other messages go to
  * standard error.
  *
- * key_command.ts parses the arguments, operator_database.ts opens the database.
+ * key_command.ts reads the options, operator_database.ts opens the database.
  */
 
 import postgres from "postgres";
@@ -20,14 +20,17 @@ import { idGenerator } from "../../shared/core/ids.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS, storeKey } from "./demo_account.ts";
 import {
+  action,
   CommandError,
   print,
   printMessage,
+  readAction,
+  readId,
   readVariable,
   SQLSTATE,
   sqlstateOf,
 } from "./command_line.ts";
-import { type KeyCommand, readKeyCommand } from "./key_command.ts";
+import { type NewKey, readNewKey, readOverlap, readPrefix, USAGE } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
 
@@ -38,49 +41,59 @@ const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one
 
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const command = readKeyCommand(args, readVariable, Date.now());
-  await withOperatorDatabase((sql) => run(sql, command));
+  await withOperatorDatabase(readKeyCommand(args, readVariable, Date.now()));
   return 0;
 }
 
-async function run(
-  sql: postgres.Sql,
-  command: KeyCommand,
-): Promise<void> {
-  switch (command.action) {
-    case "list":
-      return print(renderKeyTable(await listKeys(sql), terminalWidth()));
-    case "create":
-      return await createKey(sql, command);
-    case "rotate":
-      return await rotateKey(sql, command);
-    case "revoke":
-      return await revokeKey(sql, command);
-  }
+/** Parses the arguments. Throws `UsageError` if one is invalid. */
+export function readKeyCommand(
+  args: readonly string[],
+  env: (name: string) => string | undefined,
+  now_ms: number,
+): (sql: postgres.Sql) => Promise<void> {
+  return readAction("keys", args, {
+    create: action(
+      ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
+      (values) => {
+        const key = readNewKey(values, env, now_ms);
+        return (sql: postgres.Sql) => createKey(sql, key);
+      },
+    ),
+    list: action([], () => async (sql) => {
+      print(renderKeyTable(await listKeys(sql), terminalWidth()));
+    }),
+    rotate: action(["…", "expires-in", "prefix"], (values, names) => {
+      const id = readId(names, "key_", "key");
+      const expires_in_s = readOverlap(values["expires-in"]);
+      const prefix = readPrefix("--prefix", values.prefix);
+      return (sql) => rotateKey(sql, id, expires_in_s, prefix);
+    }),
+    revoke: action(["…", "yes"], ({ yes = false }, names) => {
+      const id = readId(names, "key_", "key");
+      return (sql) => revokeKey(sql, id, yes);
+    }),
+  }, USAGE);
 }
 
-async function createKey(
-  sql: postgres.Sql,
-  command: KeyCommand & { action: "create" },
-): Promise<void> {
-  const { mode, name, scopes, expires_at } = command;
-  const label = await chooseLabel(sql, command);
-  const environment_id = command.environment_id ??
-    await ensureEnvironment(sql, command.account!, mode);
+async function createKey(sql: postgres.Sql, key: NewKey): Promise<void> {
+  const { mode, name, scopes, expires_at } = key;
+  const label = await chooseLabel(sql, key);
+  const environment_id = key.environment_id ?? await ensureEnvironment(sql, key.account, mode);
   const text = generateApiKey(mode, label);
-  const key = { environment_id, name, scopes, expires_at };
-  const id = await storeKey(sql, text, key).catch((error) => {
-    if (sqlstateOf(error) === SQLSTATE.foreign_key_violation) {
-      throw new CommandError(`--environment "${environment_id}": no such environment`);
-    }
-    if (sqlstateOf(error) === SQLSTATE.check_violation) {
-      throw new CommandError(`--mode ${mode} does not match --environment "${environment_id}"`);
-    }
-    if (sqlstateOf(error) === SQLSTATE.program_limit_exceeded) {
-      throw new CommandError(`Cannot create a key of ${environment_id}: ${TOO_MANY_KEYS}`);
-    }
-    throw error;
-  });
+  const id = await storeKey(sql, text, { environment_id, name, scopes, expires_at }).catch(
+    (error) => {
+      if (sqlstateOf(error) === SQLSTATE.foreign_key_violation) {
+        throw new CommandError(`--environment "${environment_id}": no such environment`);
+      }
+      if (sqlstateOf(error) === SQLSTATE.check_violation) {
+        throw new CommandError(`--mode ${mode} does not match --environment "${environment_id}"`);
+      }
+      if (sqlstateOf(error) === SQLSTATE.program_limit_exceeded) {
+        throw new CommandError(`Cannot create a key of ${environment_id}: ${TOO_MANY_KEYS}`);
+      }
+      throw error;
+    },
+  );
   printMessage(
     `Created ${id}, a ${mode} key of ${environment_id}. The secret is printed only once:`,
   );
@@ -93,7 +106,7 @@ async function createKey(
  */
 async function chooseLabel(
   sql: postgres.Sql,
-  { account, environment_id, prefix, first_prefix }: KeyCommand & { action: "create" },
+  { account, environment_id, prefix, first_prefix }: NewKey,
 ): Promise<string> {
   const keys = await listKeys(sql);
   const owner = account ?? keys.find((key) => key.environment_id === environment_id)?.account;
@@ -139,9 +152,12 @@ async function ensureEnvironment(
   return id;
 }
 
+/** @param requested null: the new secret begins like the key's present one */
 async function rotateKey(
   sql: postgres.Sql,
-  { id, expires_in_s, prefix: requested }: KeyCommand & { action: "rotate" },
+  id: string,
+  expires_in_s: number,
+  requested: string | null,
 ): Promise<void> {
   const key = await findKey(sql, id, "rotate");
   const label = requested ?? labelOf(key.prefix);
@@ -178,10 +194,7 @@ async function rotateKey(
   print(`${text}\n`);
 }
 
-async function revokeKey(
-  sql: postgres.Sql,
-  { id, is_confirmed }: KeyCommand & { action: "revoke" },
-): Promise<void> {
+async function revokeKey(sql: postgres.Sql, id: string, is_confirmed: boolean): Promise<void> {
   const key = await findKey(sql, id, "revoke");
   const mode = key.livemode ? "live" : "test";
   if (!is_confirmed) {

@@ -6,7 +6,14 @@
 import { Buffer } from "node:buffer";
 import type postgres from "postgres";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import { CommandError, print, printMessage, readArguments, UsageError } from "./command_line.ts";
+import {
+  action,
+  CommandError,
+  print,
+  printMessage,
+  readAction,
+  UsageError,
+} from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
 
@@ -57,18 +64,21 @@ export function readMerchantCommand(
   args: readonly string[],
   readFile: (path: string) => Uint8Array,
 ): MerchantCommand {
-  const takes = { show: ["account"], set: ["account", "name", "color", "logo"] } as const;
-  const { action, values } = readArguments("merchant", args, takes, USAGE);
-  const { account = DEMO_ACCOUNT, name: shown, color, logo } = values;
-  const changed = {
-    ...(shown !== undefined && { name: shown === "" ? null : readName(shown) }),
-    ...(color !== undefined && { color: color === "" ? null : readColor(color) }),
-    ...(logo !== undefined && { logo: logo === "" ? null : readLogo(logo, readFile) }),
-  };
-  if (action === "set" && Object.keys(changed).length === 0) {
-    throw new UsageError("set needs --name, --color or --logo");
-  }
-  return { action, account, changed };
+  return readAction<MerchantCommand>("merchant", args, {
+    show: action(["account"], ({ account = DEMO_ACCOUNT }) => (
+      { action: "show", account, changed: {} }
+    )),
+    set: action(["account", "name", "color", "logo"], (values) => {
+      const { account = DEMO_ACCOUNT, name, color, logo } = values;
+      const changed = {
+        ...(name !== undefined && { name: name === "" ? null : readName(name) }),
+        ...(color !== undefined && { color: color === "" ? null : readColor(color) }),
+        ...(logo !== undefined && { logo: logo === "" ? null : readLogo(logo, readFile) }),
+      };
+      if (Object.keys(changed).length > 0) return { action: "set", account, changed };
+      throw new UsageError("set needs --name, --color or --logo");
+    }),
+  }, USAGE);
 }
 
 /** Runs a command. Throws `CommandError`. */

@@ -8,10 +8,11 @@ import { transferData } from "../../shared/connectors/evm/evm_payout.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
 import {
+  action,
   CommandError,
   print,
   printMessage,
-  readArguments,
+  readAction,
   type Surroundings,
   UsageError,
 } from "./command_line.ts";
@@ -38,17 +39,14 @@ interface ExportCommand {
 
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const command = readExportCommand(args);
-  await withOperatorDatabase((sql) => exportPayouts(command, { sql, print, printMessage }));
+  const toSafe = action(["account", "network", "again"], (values) => {
+    const { account, network = null, again: is_again = false } = values;
+    if (account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
+    const command = { account, network, is_again };
+    return (sql: postgres.Sql) => exportPayouts(command, { sql, print, printMessage });
+  });
+  await withOperatorDatabase(readAction("payouts", args, { export: toSafe }, USAGE));
   return 0;
-}
-
-function readExportCommand(args: readonly string[]): ExportCommand {
-  const takes = { export: ["account", "network", "again"] } as const;
-  const { values } = readArguments("payouts", args, takes, USAGE);
-  const { account, network = null, again: is_again = false } = values;
-  if (account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
-  return { account, network, is_again };
 }
 
 /** Exports the payouts of an account. Throws `CommandError`. */

@@ -11,7 +11,7 @@ import { ApiError } from "../../shared/core/errors.ts";
 import type { Connector, ProviderAccount } from "../../shared/domain/providers/connector.ts";
 import type { MethodKind } from "../../shared/schema/payment_body.ts";
 import { CommandError } from "./command_line.ts";
-import type { ProviderCommand } from "./provider_command.ts";
+import type { readChange, readReread } from "./provider_command.ts";
 import type { ListedAccount } from "./provider_table.ts";
 
 /** Deadline of the requests to the nodes. */
@@ -48,7 +48,7 @@ export async function checkSettings(
 
 /** Changes settings that no stored object depends on. Throws `CommandError`. */
 export async function changeSettings(
-  command: ProviderCommand & { action: "set" },
+  command: ReturnType<typeof readChange>,
   { sql, stored, connector, printMessage }: OpenAccount,
 ): Promise<void> {
   const { id, removed } = command;
@@ -89,7 +89,8 @@ interface FinalProviderEvent {
 
 /** Makes the service read the blocks after a final one again. Prints the transfers that are gone. */
 export async function rereadAccount(
-  { id, from, is_json }: ProviderCommand & { action: "reread" },
+  { id, from }: ReturnType<typeof readReread>,
+  is_json: boolean,
   { sql, connector, openedAccount, print, printMessage }: OpenAccount,
 ): Promise<void> {
   if (connector.name !== "evm") {

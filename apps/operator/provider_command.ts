@@ -1,94 +1,24 @@
 /**
- * Parses and checks the arguments of `deno task providers`, before the command opens a database.
- * Every error message names the argument at fault. A secret is given by the name of its variable,
+ * Reads and checks the options of `deno task providers`, before the command opens a database. Every
+ * error message names the argument at fault. A secret is given by the name of its variable,
  * so no secret gets on a command line.
  */
 
 import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
 import type { MethodKind } from "../../shared/schema/payment_body.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import { type OptionOf, readArguments, readId, UsageError, type Values } from "./command_line.ts";
+import { readId, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
-import { USAGE } from "./provider_usage.ts";
-import { readWorkCommand, type WorkCommand } from "./provider_work_command.ts";
-
-export type ProviderCommand =
-  | { action: "list" }
-  | {
-    action: "add";
-    /** The account's live environment gets the provider. */
-    account: string;
-    connector: string;
-    method_kinds: MethodKind[];
-    settings: Record<string, string>;
-    secret_name: string | null;
-    /** Names of the variables with the secrets that sign notifications. */
-    notification_secret_names: string[];
-    is_json: boolean;
-  }
-  | { action: "test" | "disable" | "rotate-token"; id: string }
-  | {
-    action: "set";
-    id: string;
-    settings: Record<string, string>;
-    removed: string[];
-    /** Null: the name of the variable stays. */
-    secret_name: string | null;
-  }
-  | {
-    action: "reread";
-    id: string;
-    /** The block after which the service reads again. */
-    from: number;
-    is_json: boolean;
-  }
-  | WorkCommand;
 
 /** The names of variables that an account can name, as in `provider_accounts_secret_name_form`. */
 const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
 /** Two during a rotation. */
 const MAX_NOTIFICATION_SECRETS = 2;
 
-const TAKES = {
-  add: ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
-  list: [],
-  test: ["…"],
-  disable: ["…"],
-  "rotate-token": ["…"],
-  set: ["…", "set", "unset", "secret"],
-  reread: ["…", "from", "json"],
-  calls: ["all", "json"],
-  facts: ["json"],
-  retry: ["…", "json"],
-  settle: ["…", "succeeded", "failed", "unsynced", "json"],
-  match: ["…", "fee", "json"],
-  dismiss: ["…", "reason", "json"],
-} as const;
-
-export type ProviderValues = Values<OptionOf<typeof TAKES>>;
-
-/** Parses the arguments. Throws `UsageError` if an argument is invalid. */
-export function readProviderCommand(args: readonly string[]): ProviderCommand {
-  const { action, values, names } = readArguments("providers", args, TAKES, USAGE);
-  switch (action) {
-    case "list":
-      return { action };
-    case "add":
-      return readAdd(values);
-    case "set":
-      return readSet(values, names);
-    case "reread":
-      return readReread(values, names);
-    case "test":
-    case "disable":
-    case "rotate-token":
-      return { action, id: readAccountId(names) };
-    default:
-      return readWorkCommand(action, values, names);
-  }
-}
-
-function readAdd(values: ProviderValues): ProviderCommand {
+/** Reads the options of an account to add. Throws `UsageError`. */
+export function readNewAccount(
+  values: Values<"connector" | "methods" | "account" | "secret" | "notification-secret" | "set">,
+) {
   const { methods, account = DEMO_ACCOUNT, secret } = values;
   const connector = readConnector(values.connector);
   const name = account.trim();
@@ -96,18 +26,19 @@ function readAdd(values: ProviderValues): ProviderCommand {
     throw new UsageError(`--account "${account}" must have 1 to ${MAX_KEY_NAME} characters`);
   }
   return {
-    action: "add",
+    /** The account's live environment gets the provider. */
     account: name,
     connector,
     method_kinds: readMethods(methods, connector, methodKindsOf(connector)),
     settings: readSettings(values.set ?? []),
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
+    /** Names of the variables with the secrets that sign notifications. */
     notification_secret_names: readNotificationSecrets(values["notification-secret"] ?? []),
-    is_json: values.json === true,
   };
 }
 
-function readSet(values: ProviderValues, names: readonly string[]): ProviderCommand {
+/** Reads the changes of an account. Throws `UsageError`. */
+export function readChange(values: Values<"set" | "unset" | "secret">, names: readonly string[]) {
   const { set = [], unset = [], secret } = values;
   const settings = readSettings(set);
   const both = unset.find((name) => Object.hasOwn(settings, name));
@@ -116,18 +47,18 @@ function readSet(values: ProviderValues, names: readonly string[]): ProviderComm
     throw new UsageError("set needs --set NAME=VALUE, --unset NAME or --secret NAME");
   }
   return {
-    action: "set",
     id: readAccountId(names),
     settings,
     removed: unset,
+    /** Null: the name of the variable stays. */
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
   };
 }
 
-function readReread(values: ProviderValues, names: readonly string[]): ProviderCommand {
-  const { from = "", json = false } = values;
+/** Reads an account, and the block after which the service reads again. Throws `UsageError`. */
+export function readReread({ from = "" }: Values<"from">, names: readonly string[]) {
   if (!/^\d{1,15}$/.test(from)) throw new UsageError("--from must be the number of a block");
-  return { action: "reread", id: readAccountId(names), from: Number(from), is_json: json };
+  return { id: readAccountId(names), from: Number(from) };
 }
 
 function readConnector(name: string | undefined): LiveConnector {
@@ -184,6 +115,6 @@ function readSecretName(flag: string, text: string): string {
   );
 }
 
-function readAccountId(names: readonly string[]): string {
+export function readAccountId(names: readonly string[]): string {
   return readId(names, "pac_", "account");
 }

@@ -44,11 +44,16 @@ import {
   type WorkRow,
 } from "../../shared/store/provider_store.ts";
 import { Retries } from "../../shared/jobs/retries.ts";
-import { CommandError, type Surroundings } from "./command_line.ts";
+import { action, CommandError, readId, type Surroundings, type Values } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
 import { EntryDetails } from "./entry_details.ts";
 import { checkResult, eventsIn, type ProviderEvents, reasonOf } from "./provider_results.ts";
-import type { ProviderEventName, WorkCommand } from "./provider_work_command.ts";
+import {
+  type ProviderEventName,
+  readDismissal,
+  readMatch,
+  readSettlement,
+} from "./provider_work_command.ts";
 import {
   type ListedOperation,
   type ListedProviderEvent,
@@ -63,47 +68,66 @@ interface WorkSurroundings extends Omit<Surroundings, "printMessage"> {
   findConnector: ConnectorFinder;
 }
 
-/** Runs a command. Throws `CommandError`. */
-export async function runWorkCommand(
-  command: WorkCommand,
-  surroundings: WorkSurroundings,
+/** The commands. Their work throws `CommandError`. */
+export const WORK_ACTIONS = {
+  calls: action(
+    ["all", "json"],
+    (values) => (surroundings: WorkSurroundings) => listOperations(surroundings, values),
+  ),
+  facts: action(
+    ["json"],
+    ({ json = false }) => (surroundings: WorkSurroundings) => listEvents(surroundings, json),
+  ),
+  retry: action(["…", "json"], ({ json = false }, names) => {
+    const id = readId(names, "pc_", "operation");
+    return (surroundings: WorkSurroundings) => new Desk(surroundings, json).retry(id);
+  }),
+  settle: action(["…", "succeeded", "failed", "unsynced", "json"], (values, names) => {
+    const settlement = readSettlement(values, names);
+    return (surroundings: WorkSurroundings) =>
+      new Desk(surroundings, values.json === true).settle(settlement);
+  }),
+  match: action(["…", "fee", "json"], (values, names) => {
+    const match = readMatch(values, names);
+    return (surroundings: WorkSurroundings) =>
+      new Desk(surroundings, values.json === true).match(match);
+  }),
+  dismiss: action(["…", "reason", "json"], (values, names) => {
+    const { event, reason } = readDismissal(values, names);
+    return async ({ sql, print }: WorkSurroundings) => {
+      await dismiss(sql, event, reason);
+      const dismissed = nameOf(event);
+      print(values.json ? asJson({ dismissed }) : `Dismissed ${dismissed}\n`);
+    };
+  }),
+};
+
+async function listOperations(
+  { sql, print }: WorkSurroundings,
+  { all = false, json = false }: Values<"all" | "json">,
 ): Promise<void> {
-  const { sql, print } = surroundings;
-  switch (command.action) {
-    case "calls": {
-      const operations = await sql<ListedOperation[]>`
-        select * from pay.list_unsettled_operations(p_all => ${command.is_all})`;
-      return print(
-        command.is_json
-          ? asJson(operations.map(withNumbers))
-          : renderOperations(operations, systemClock(), command.is_all),
-      );
-    }
-    case "facts": {
-      const rows = await sql<ListedProviderEvent[]>`select * from pay.list_reported_events()`;
-      const details = new EntryDetails(sql, surroundings.env);
-      const provider_events: ListedProviderEvent[] = [];
-      for (const row of rows) {
-        provider_events.push({ ...row, about: row.file === null ? null : await details.read(row) });
-      }
-      return print(
-        command.is_json
-          ? asJson(provider_events.map(withNumbers))
-          : renderEvents(provider_events, systemClock()),
-      );
-    }
-    case "retry":
-      return await new Desk(surroundings, command.is_json).retry(command.id);
-    case "settle":
-      return await new Desk(surroundings, command.is_json).settle(command);
-    case "match":
-      return await new Desk(surroundings, command.is_json).match(command);
-    case "dismiss": {
-      await dismiss(sql, command.event, command.reason);
-      const dismissed = nameOf(command.event);
-      return print(command.is_json ? asJson({ dismissed }) : `Dismissed ${dismissed}\n`);
-    }
+  const operations = await sql<ListedOperation[]>`
+    select * from pay.list_unsettled_operations(p_all => ${all})`;
+  print(
+    json ? asJson(operations.map(withNumbers)) : renderOperations(operations, systemClock(), all),
+  );
+}
+
+async function listEvents(
+  { sql, env, print }: WorkSurroundings,
+  is_json: boolean,
+): Promise<void> {
+  const rows = await sql<ListedProviderEvent[]>`select * from pay.list_reported_events()`;
+  const details = new EntryDetails(sql, env);
+  const provider_events: ListedProviderEvent[] = [];
+  for (const row of rows) {
+    provider_events.push({ ...row, about: row.file === null ? null : await details.read(row) });
   }
+  print(
+    is_json
+      ? asJson(provider_events.map(withNumbers))
+      : renderEvents(provider_events, systemClock()),
+  );
 }
 
 async function dismiss(sql: postgres.Sql, event: ProviderEventName, reason: string): Promise<void> {
@@ -114,8 +138,8 @@ async function dismiss(sql: postgres.Sql, event: ProviderEventName, reason: stri
   throw row!.found === 0 ? unreported(event) : ambiguous(event);
 }
 
-type SettleCommand = Extract<WorkCommand, { action: "settle" }>;
-type MatchCommand = Extract<WorkCommand, { action: "match" }>;
+type Settlement = ReturnType<typeof readSettlement>;
+type Match = ReturnType<typeof readMatch>;
 
 /** Settles operations and provider events of one database. */
 class Desk {
@@ -149,7 +173,7 @@ class Desk {
   }
 
   /** Records the result that the operator has found, or that the operation did nothing. */
-  async settle({ id, reference, syncs }: SettleCommand): Promise<void> {
+  async settle({ id, reference, syncs }: Settlement): Promise<void> {
     const work = await this.#openOperation(id);
     const operation = operationOf(work.operation!, work);
     const ready = this.#open(work);
@@ -207,13 +231,13 @@ class Desk {
   }
 
   /** Applies a provider event to what the operator has chosen. */
-  async match(command: MatchCommand): Promise<void> {
+  async match(command: Match): Promise<void> {
     const [target, ...others] = command.targets;
     if (others.length > 0 || target.startsWith("bf-")) return await this.#split(command);
     return await this.#matchOne(command, target);
   }
 
-  async #matchOne({ event: name, fee }: MatchCommand, target: string): Promise<void> {
+  async #matchOne({ event: name, fee }: Match, target: string): Promise<void> {
     for (const retries = new Retries();; await retries.again(() => busy(nameOf(name)))) {
       const work = await this.#readEvent(name, target);
       const subject = readSubject(work.subject_body!);
@@ -265,7 +289,7 @@ class Desk {
   }
 
   /** Books an entry of a bank as the orders that the operator has chosen. */
-  async #split({ event: name, targets, fee }: MatchCommand): Promise<void> {
+  async #split({ event: name, targets, fee }: Match): Promise<void> {
     const refuse = (reason: string) =>
       new CommandError(`${nameOf(name)} left unchanged: ${reason}`);
     const { event, account } = await this.#readReported(name, null);

@@ -3,7 +3,7 @@
  * operator, and settles operations and provider events that need a person (provider_work.ts). The
  * database stores the names of the variables with the secrets, never the secrets.
  *
- * provider_command.ts parses the arguments, operator_database.ts opens the database.
+ * provider_command.ts reads the options, operator_database.ts opens the database.
  */
 
 import type postgres from "postgres";
@@ -13,9 +13,12 @@ import type { Connector, ConnectorFinder } from "../../shared/domain/providers/c
 import { readBaseUrl } from "../server/data_dir/credentials.ts";
 import type { Settings } from "../server/data_dir/settings.ts";
 import {
+  type Action,
+  action,
   CommandError,
   print,
   printMessage,
+  readAction,
   readVariable,
   SQLSTATE,
   sqlstateOf,
@@ -28,11 +31,12 @@ import {
   type OpenAccount,
   rereadAccount,
 } from "./provider_chain.ts";
-import { type ProviderCommand, readProviderCommand } from "./provider_command.ts";
+import { readAccountId, readChange, readNewAccount, readReread } from "./provider_command.ts";
 import { listAccounts, type ListedAccount, renderAccounts } from "./provider_table.ts";
-import { runWorkCommand } from "./provider_work.ts";
+import { USAGE } from "./provider_usage.ts";
+import { WORK_ACTIONS } from "./provider_work.ts";
 
-export { USAGE } from "./provider_usage.ts";
+export { USAGE };
 
 /** Deadline of the call of `test`. */
 const TEST_DEADLINE_MS = 10_000;
@@ -44,44 +48,63 @@ interface ProviderSurroundings extends Surroundings {
   baseUrl: () => Promise<string>;
 }
 
+type Work = (surroundings: ProviderSurroundings) => Promise<void>;
+
+/** Makes an action whose one argument is an account. */
+const withAccount = (
+  work: (id: string, surroundings: ProviderSurroundings) => Promise<void>,
+) =>
+  action(["…"], (_, names): Work => {
+    const id = readAccountId(names);
+    return (surroundings) => work(id, surroundings);
+  });
+
+const ACTIONS: Readonly<Record<string, Action<Work>>> = {
+  add: action(
+    ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
+    (values) => {
+      const account = readNewAccount(values);
+      return (surroundings) => addAccount(account, values.json === true, surroundings);
+    },
+  ),
+  list: action([], () => async ({ sql, print }) => print(renderAccounts(await listAccounts(sql)))),
+  test: withAccount(testAccount),
+  disable: withAccount(disableAccount),
+  "rotate-token": withAccount(rotateToken),
+  set: action(["…", "set", "unset", "secret"], (values, names) => {
+    const change = readChange(values, names);
+    return async (surroundings) =>
+      await changeSettings(change, await openAccount(change.id, surroundings));
+  }),
+  reread: action(["…", "from", "json"], (values, names) => {
+    const reread = readReread(values, names);
+    return async (surroundings) => {
+      const account = await openAccount(reread.id, surroundings);
+      await rereadAccount(reread, values.json === true, account);
+    };
+  }),
+  ...WORK_ACTIONS,
+};
+
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const command = readProviderCommand(args);
+  const work = readProviderCommand(args);
   await withOperatorDatabase((sql, settings) => {
     const baseUrl = () => findBaseUrl(readVariable, settings);
     const surroundings = { sql, findConnector: connectorsOf(sql), env: readVariable, baseUrl };
-    return runProviderCommand(command, { ...surroundings, print, printMessage });
+    return work({ ...surroundings, print, printMessage });
   });
   return 0;
 }
 
-/** Runs a command. Throws `CommandError`. */
-export async function runProviderCommand(
-  command: ProviderCommand,
-  surroundings: ProviderSurroundings,
-): Promise<void> {
-  switch (command.action) {
-    case "list":
-      return surroundings.print(renderAccounts(await listAccounts(surroundings.sql)));
-    case "add":
-      return await addAccount(command, surroundings);
-    case "test":
-      return await testAccount(command.id, surroundings);
-    case "disable":
-      return await disableAccount(command.id, surroundings);
-    case "rotate-token":
-      return await rotateToken(command.id, surroundings);
-    case "set":
-      return await changeSettings(command, await openAccount(command.id, surroundings));
-    case "reread":
-      return await rereadAccount(command, await openAccount(command.id, surroundings));
-    default:
-      return await runWorkCommand(command, surroundings);
-  }
+/** Parses the arguments. Throws `UsageError` if one is invalid. The work throws `CommandError`. */
+export function readProviderCommand(args: readonly string[]): Work {
+  return readAction("providers", args, ACTIONS, USAGE);
 }
 
 async function addAccount(
-  command: ProviderCommand & { action: "add" },
+  command: ReturnType<typeof readNewAccount>,
+  is_json: boolean,
   { sql, findConnector, baseUrl, print, printMessage }: ProviderSurroundings,
 ): Promise<void> {
   const { account, connector: name, method_kinds } = command;
@@ -115,7 +138,7 @@ async function addAccount(
     ? null
     : `${base_url}/api-v1-payments/providers/${id}/notifications`;
   const bridge_token = name === "bank" ? await giveBridgeToken(sql, id) : undefined;
-  if (command.is_json) {
+  if (is_json) {
     return print(
       `${JSON.stringify({ id, notifications_url, ...(bridge_token && { bridge_token }) })}\n`,
     );

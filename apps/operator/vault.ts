@@ -10,9 +10,10 @@ import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
 import {
+  action,
   print,
   printMessage,
-  readArguments,
+  readAction,
   readVariable,
   readVault,
   type Surroundings,
@@ -51,11 +52,11 @@ interface KeyCount {
 
 /** Exit codes: 0 success, 1 failure or a text that does not open, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
-  const { values } = readArguments("vault", args, { rotate: ["json"] }, USAGE);
-  const vault = readVault(readVariable);
-  return await withOperatorDatabase((sql) =>
-    rotateVault(sql, vault, { is_json: values.json === true, print, printMessage })
-  );
+  const rotate = action(["json"], ({ json: is_json = false }) => {
+    const vault = readVault(readVariable);
+    return (sql: postgres.Sql) => rotateVault(sql, vault, { is_json, print, printMessage });
+  });
+  return await withOperatorDatabase(readAction("vault", args, { rotate }, USAGE));
 }
 
 /** Rotates all texts, and prints what is left. Returns the exit code. */

@@ -7,8 +7,6 @@
  */
 
 import { checkBooks } from "../../apps/operator/check_books.ts";
-import { connectorsOf } from "../../apps/operator/operator_database.ts";
-import { runWorkCommand } from "../../apps/operator/provider_work.ts";
 import { renderEvents } from "../../apps/operator/provider_work_table.ts";
 import { rotateVault } from "../../apps/operator/vault.ts";
 import assert from "node:assert/strict";
@@ -26,6 +24,7 @@ import { BankDouble, no_bank_double } from "../support/bank/double.ts";
 import { bankCase, type LiveBank, PAYER } from "../support/bank/live_account.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { payByTransfer, type TransferWorld } from "../support/http/bank_transfer_case.ts";
+import { providerCommands } from "../support/live/provider_commands.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -189,15 +188,9 @@ async function assign(live: LiveBank, t: Deno.TestContext): Promise<void> {
   const { service, bank, call, post, request, show } = live;
   const { sql } = service;
   const reported = async (keys: string | null = KEYS) => {
-    let printed = "";
-    await runWorkCommand({ action: "facts", is_json: true }, {
-      sql,
-      findConnector: connectorsOf(sql),
-      env: (name) => name === "BANK_DETAILS_KEYS" ? keys ?? undefined : undefined,
-      print: (text) => printed += text,
-    });
+    const { run } = providerCommands(sql, keys === null ? {} : { BANK_DETAILS_KEYS: keys });
     // deno-lint-ignore no-explicit-any
-    return JSON.parse(printed) as any[];
+    return JSON.parse(await run("facts", "--json")) as any[];
   };
   const dismiss = ({ account_id, reference }: Record<string, string>) =>
     runProviders(service, ["dismiss", `${account_id}/${reference}`, "--reason", "a test"]);
@@ -242,15 +235,8 @@ async function assign(live: LiveBank, t: Deno.TestContext): Promise<void> {
 
   await t.step("a match without keys changes nothing, and a rotation seals it anew", async () => {
     const [{ account_id, reference }] = await reported();
-    const match = (env: (name: string) => string | undefined) =>
-      runWorkCommand({
-        action: "match",
-        event: { account_id, reference },
-        targets: [invoice],
-        fee: null,
-        is_json: true,
-      }, { sql, findConnector: connectorsOf(sql), env, print: () => {} });
-    await assert.rejects(match(() => undefined), /BANK_DETAILS_KEYS/);
+    const match = providerCommands(sql).run("match", `${account_id}/${reference}`, invoice);
+    await assert.rejects(match, /BANK_DETAILS_KEYS/);
     assert.equal((await show(invoice)).status, "pending");
     const newer = `k2:${btoa("n".repeat(32))}`;
     for (const keys of [`${newer},${KEYS}`, `${KEYS},${newer}`]) {

@@ -10,7 +10,7 @@ import { createEmptyDatabase } from "../support/database/database.ts";
 import { launchStart } from "../support/local/local_start.ts";
 import { type EndedCommand, runOperator } from "../support/local/operator.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { readKeyCommand } from "../../apps/operator/key_command.ts";
+import { readKeyCommand } from "../../apps/operator/keys.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const UNKNOWN_KEY = `key_${"0".repeat(26)}`;

@@ -9,7 +9,7 @@ import { getAddress } from "viem";
 import { canonicalXpub, depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { invalidParameter } from "../../shared/core/errors.ts";
-import { readProviderCommand } from "../../apps/operator/provider_command.ts";
+import { readProviderCommand } from "../../apps/operator/providers.ts";
 import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld } from "../support/chain/chain_world.ts";
 import { XPUB } from "../support/chain/watched.ts";

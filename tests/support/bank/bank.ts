@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
-import { runBankCommand } from "../../../apps/operator/bank.ts";
-import { readBankCommand } from "../../../apps/operator/bank_command.ts";
+import { readBankCommand } from "../../../apps/operator/bank.ts";
 import { providerCommands, setFlags } from "../live/provider_commands.ts";
 import type { TestService } from "../service/service.ts";
 import type { BankBooks, BankDouble, BookingForm, Movement } from "./double.ts";
@@ -165,12 +164,12 @@ export async function runBank(
   args: readonly string[],
   keys = KEYS,
 ): Promise<{ code: number; lines: object[]; said: string[] }> {
-  const command = readBankCommand([...args, "--account", account_id, "--json"]);
+  const work = readBankCommand([...args, "--account", account_id, "--json"]);
   let printed = "";
   const said: string[] = [];
   const timer = setInterval(() => deps.provider_worker.notify(), 20);
   try {
-    const code = await runBankCommand(command, {
+    const code = await work({
       sql,
       env: (name) => name === "BANK_DETAILS_KEYS" ? keys : undefined,
       now_ms: () => deps.clock(),

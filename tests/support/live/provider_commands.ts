@@ -2,8 +2,7 @@
 
 import type postgres from "postgres";
 import { connectorsOf } from "../../../apps/operator/operator_database.ts";
-import { readProviderCommand } from "../../../apps/operator/provider_command.ts";
-import { runProviderCommand } from "../../../apps/operator/providers.ts";
+import { readProviderCommand } from "../../../apps/operator/providers.ts";
 import type { ConnectorFinder } from "../../../shared/domain/providers/connector.ts";
 
 /** The flags of settings. */
@@ -23,8 +22,7 @@ export function providerCommands(
   const said: string[] = [];
   const run = async (...args: readonly string[]): Promise<string> => {
     let printed = "";
-    const command = readProviderCommand(args);
-    await runProviderCommand(command, {
+    await readProviderCommand(args)({
       ...{ sql, findConnector, env: (name) => variables[name] },
       baseUrl: () => Promise.resolve("https://api.example.com/functions/v1"),
       print: (text) => printed += text,
