@@ -1,295 +1,180 @@
 /**
- * Requests to every operation of docs/openapi.json, made from its schemas: valid, mixed and broken.
- * No response is a 5xx, and every response matches the document
- * (tests/support/service/openapi_check.ts checks every call of a test). Each operation accepts at
- * least one request. `SEED` chooses other requests, `RUNS` sets their number.
+ * Odd values in every field of every operation: at the limits of RFC 3339, `timestamptz`, `Date` and
+ * PostgreSQL's integers, of another kind, and in any mixture with values of other requests. No
+ * response is a 5xx, and every response matches the document
+ * (tests/support/service/openapi_check.ts checks every call of a test). `SEED` chooses other
+ * mixtures, `RUNS` sets their number.
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import * as z from "zod";
+import { layersOf, memberOf, namesOf } from "../../shared/schema/requirement.ts";
+import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
+import { CATALOGUE, type CatalogueRequest } from "../support/catalogue/requests.ts";
+import { fill, firstValues, type Saved, saveId } from "../support/catalogue/run_catalogue.ts";
+import { fieldsWithLiterals, isNumber, isTime } from "../support/http/wrong_values.ts";
+import type { TestService } from "../support/service/service.ts";
 import { serviceCase } from "../support/service/service_case.ts";
-import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
-import { brokenText, type Known, valueOf } from "../support/fuzz/schema_arbitrary.ts";
-import { soundBody } from "../support/fuzz/sound_body.ts";
-import { freePort } from "../support/common/free_port.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? 1);
-/** The number of requests to each operation. */
-const RUNS = Number(Deno.env.get("RUNS") ?? 25);
-const DOCUMENT = JSON.parse(
-  await Deno.readTextFile(new URL("../../docs/openapi.json", import.meta.url)),
+/** The number of mixtures of each request of the catalogue. */
+const RUNS = Number(Deno.env.get("RUNS") ?? 5);
+
+/** Times near the limits of each type. An offset moves some of them out of the years 1 to 9999. */
+const TIMES = [
+  ...["9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59-23:59", "9999-12-31T23:59:59.999Z"],
+  ...["9999-12-31T23:59:59.9999999999999999Z", "9999-12-31T24:00:00Z", "9999-12-31T23:59:60Z"],
+  ...["10000-01-01T00:00:00Z", "+010000-01-01T00:00:00Z", "+275760-09-13T00:00:00Z"],
+  ...["0000-01-01T00:00:00Z", "0000-01-01T00:00:00+14:00", "0001-01-01T00:00:00+23:59"],
+  ...["0001-01-01T00:00:00Z", "-000001-01-01T00:00:00Z", "-271821-04-20T00:00:00Z"],
+  ...["1969-12-31T23:59:59.999Z", "3084-12-31T00:00:00Z", "2030-02-29T00:00:00Z"],
+  ...["2030-01-01T00:00Z", "infinity", ""],
+];
+/** JSON literals, written into the body unchanged. */
+const NUMBERS: string[] = [
+  ...["-1", "0", "-0", "1e0", "1.5", "2147483647", "2147483648", "-2147483649"],
+  ...["9007199254740991", "9007199254740993", "9223372036854775807", "9223372036854775808"],
+  ...["1e22", "1e308", "1e400", "-1e400", "1e-400", "null"],
+];
+/** Values of any field. */
+const ODD: unknown[] = [
+  ...[null, true, 0.5, "", " ", "\u0000", "\ud800", "💶", "a".repeat(600), "' or 1=1 --"],
+  ...[[], {}, [[[[]]]], [null], { "": "" }, { constructor: 1 }],
+];
+const anything = fc.oneof(
+  fc.constantFrom(...ODD),
+  fc.string({ unit: "binary", maxLength: 30 }),
+  fc.integer(),
+  fc.jsonValue({ maxDepth: 3 }),
 );
-/** The maximum number of rounds for an operation until it accepts a request. */
-const ROUNDS = 10;
-/** Callers of these routes need the relay token. */
-const INTERNAL = /\/internal\//;
-/** The number of ids to remember of each kind, for requests on existing resources. */
-const MAX_IDS = 30;
 
-const SECURE_CARD = { number: "4000 0025 0000 3155", exp_month: 12, exp_year: 2034, cvc: "123" };
-const DISPUTED_CARD = { ...SECURE_CARD, number: "4000 0000 0000 0259" };
-const SAVED = {
-  ...{ card: { token: "pm_card_visa" }, save: "off_session" },
-  customer: { id: "c1", email: "c@example.com" },
+/** The members that a field of this name needs beside those of the catalogue, or in their place. */
+const BASES: Record<string, Record<string, unknown>> = {
+  amount_minor: { amount: undefined },
+  to: { advance: undefined },
+  mandate: {
+    iban: "DE89 3704 0044 0532 0130 00",
+    mandate: { id: "M-1", signed_at: "2026-01-31", sequence: "recurring" },
+  },
 };
-/** An idempotency key that a request has used. */
-const KNOWN_KEY = "known";
+/** The names of fields that were odd, by the schema that has them. */
+type Done = Map<z.ZodType, Set<string>>;
+/** Resources of which a sandbox takes few, or that would change later requests. */
+const REMOVED = /\/(faults|webhook_endpoints|api_keys)$/;
 
-/** A port of loopback without a listener. */
-const NOWHERE = `http://127.0.0.1:${freePort()}`;
+serviceCase("no odd value of a request is a 5xx, and the document describes each response", async (
+  t,
+  service,
+) => {
+  const saved = firstValues();
+  const known = new Map<string, unknown[]>();
+  const done: Done = new Map();
+  for (const request of CATALOGUE) {
+    await t.step(`${request.operation} ${request.name}, seed ${SEED}`, async () => {
+      const { method, path, body, options } = fill(request, saved);
+      const response = await service.call(method, path, options);
+      assert.ok(response.status < 500, response.text);
+      // An odd request before it can have made the same move.
+      if (response.status < 300) saveId(request, response.body, saved);
+      for (const [name, value] of Object.entries(body ?? {})) {
+        known.set(name, [...known.get(name) ?? [], value]);
+      }
+      await sendOddQueries(service, request, saved, done);
+      await sendOddFields(service, request, saved, done);
+      await sendMixtures(service, request, saved, known);
+    });
+  }
+}, { request_log: true, rate_limit: 100_000 });
 
-/** The ids of the resources that the test has created so far, by prefix. */
-type Pool = Map<string, string[]>;
+function operationOf({ operation }: CatalogueRequest) {
+  return ADDRESSES.find(({ id }) => id === operation)!.operation;
+}
 
-serviceCase("docs/openapi.json describes every response to fuzzed requests", async (t, service) => {
-  const seeded = await service.call("POST", "/api-v1-sandbox/sandboxes", {
-    body: { seed: "fuzz" },
-  });
-  const pool: Pool = new Map();
-  // A read leaves the resources to the next operation.
-  let is_full = false;
-  for (const [path, methods] of Object.entries<Record<string, unknown>>(DOCUMENT.paths)) {
-    for (const [method, operation] of Object.entries(methods)) {
-      if (!["get", "post", "put", "delete"].includes(method)) continue;
-      await t.step(`${method.toUpperCase()} ${path}, seed ${SEED}`, async () => {
-        let accepted = 0;
-        // Only a seeded sandbox has a transcript.
-        const caller = path.endsWith("/transcript") ? seeded.body.test_key : null;
-        const requests = requestsOf(path, operation, pool);
-        const property = fc.asyncProperty(
-          requests,
-          async ({ path, query, body, key, token, headers }) => {
-            const response = await service.call(method.toUpperCase(), path + query, {
-              ...(body !== undefined && { body }),
-              ...(key !== null && { idempotency_key: key }),
-              ...((token ?? caller) !== null && { key: token ?? caller }),
-              headers,
-            });
-            if (response.status < 300) accepted++;
-            assert.ok(response.status < 500, response.text);
-            // A declared fault would hit the next requests.
-            if (path.endsWith("/faults") && response.status === 201) {
-              await service.call("DELETE", `/api-v1-sandbox/faults/${response.body.id}`);
-            }
-            remember(service, pool, response.text);
-          },
-        );
-        for (let round = 0; accepted === 0 && round < ROUNDS; round++) {
-          if (!is_full) {
-            pool.clear();
-            await fill(service, pool);
-          }
-          await fc.assert(property, { numRuns: RUNS, seed: SEED + round });
-          is_full = method === "get" && accepted > 0;
-        }
-        assert.ok(accepted > 0, "nothing was accepted");
-      });
+async function send(service: TestService, method: string, path: string, body?: string) {
+  const { status, text, body: made } = await service.call(method, path, { body });
+  assert.ok(status < 500, `${method} ${path} ${body}: ${text}`);
+  if (status === 201 && REMOVED.test(path)) await service.call("DELETE", `${path}/${made.id}`);
+}
+
+/** Whether a field of a schema, which several operations can have, comes for the first time. */
+function isFirst(done: Done, schema: z.ZodType, name: string): boolean {
+  const names = done.get(schema) ?? new Set();
+  const is_first = !names.has(name);
+  done.set(schema, names.add(name));
+  return is_first;
+}
+
+/** The values for a field. messages_test.ts has those of enumerations. */
+function valuesFor(schema: z.ZodType): readonly unknown[] {
+  if (isTime(schema)) return TIMES;
+  if (isNumber(schema)) return NUMBERS;
+  return layersOf(schema).at(-1) instanceof z.ZodEnum ? [] : ODD;
+}
+
+async function sendOddQueries(
+  service: TestService,
+  request: CatalogueRequest,
+  saved: Saved,
+  done: Done,
+): Promise<void> {
+  const { query } = operationOf(request);
+  const { method, path } = fill({ ...request, query: "" }, saved);
+  for (const name of namesOf(query)) {
+    if (!isFirst(done, query, name)) continue;
+    const schema = memberOf(query, name)!;
+    for (const value of valuesFor(schema)) {
+      await send(
+        service,
+        method,
+        `${path}?${name}=${encodeURIComponent(String(value).toWellFormed())}`,
+      );
     }
   }
-}, { request_log: true });
-
-interface FuzzedRequest {
-  path: string;
-  query: string;
-  body: string | undefined;
-  key: string | null;
-  /** The token in place of the API key; null: the API key. */
-  token: string | null;
-  headers: Record<string, string>;
 }
 
-/** Requests to an operation. */
-// deno-lint-ignore no-explicit-any
-function requestsOf(path: string, operation: any, pool: Pool): fc.Arbitrary<FuzzedRequest> {
-  const known = knownTexts(pool);
-  const schema = operation.requestBody?.content["application/json"].schema;
-  const mixed = schema ? valueOf(schema, DOCUMENT, known) : fc.constant({});
-  const sound = soundBody(operation.operationId, mixed);
-  const parameters: { name: string; in: string; schema: unknown }[] = (operation.parameters ?? [])
-    // deno-lint-ignore no-explicit-any
-    .map((named: any) => named.$ref ? DOCUMENT.components.parameters[lastOf(named.$ref)] : named);
-  const query = fc.record(
-    Object.fromEntries(
-      parameters.filter((parameter) => parameter.in === "query").map(({ name, schema }) => [
-        name,
-        fc.oneof(
-          { weight: 4, arbitrary: valueOf(schema, DOCUMENT, known, name).map(String) },
-          fc.string({ unit: "grapheme-ascii", maxLength: 20 }),
-        ),
-      ]),
-    ),
-    { requiredKeys: [] },
-  );
-  return fc.record({
-    id: idFor(path, pool),
-    query: fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, query),
-    body: schema || operation.parameters
-      ? fc.oneof(
-        { weight: 3, arbitrary: sound.map((value) => JSON.stringify(value)) },
-        { weight: 1, arbitrary: mixed.map((value) => JSON.stringify(value)) },
-        { weight: 2, arbitrary: brokenText(sound) },
-      )
-      : fc.constant(undefined),
-    // Mostly a new key, because a used one leads to a replay or a conflict.
-    key: fc.oneof(
-      { weight: 6, arbitrary: fc.uuid() },
-      { weight: 2, arbitrary: fc.constant(null) },
-      fc.constantFrom("fuzz-1", "fuzz-2", "x".repeat(255), "two words", "é"),
-    ),
-    token: INTERNAL.test(path)
-      ? fc.constantFrom(...Array(4).fill(RELAY_TOKEN), null, "", "x")
-      : fc.constant(null),
-    type: fc.constantFrom(...Array(9).fill("application/json"), "text/plain"),
-  }).map(({ id, query, body, key, token, type }) => {
-    const search = new URLSearchParams(query as Record<string, string>).toString();
-    const has_body = schema !== undefined && body !== undefined;
-    return {
-      path: path.replace("{id}", id).replace("{key}", id === "x" ? "unknown" : KNOWN_KEY),
-      query: search && `?${search}`,
-      body: has_body ? body : undefined,
-      // A header cannot contain other characters.
-      key: key === "é" ? null : key,
-      token,
-      headers: has_body ? { "Content-Type": type } : {},
-    };
-  });
-}
-
-/** Texts that the schemas cannot describe. No address here has a listener. */
-function knownTexts(pool: Pool): Known {
-  const idOf = (prefix: string) =>
-    fc.nat().map((n) => {
-      const ids = pool.get(prefix) ?? [];
-      return ids[n % ids.length] ?? `${prefix}_${"0".repeat(26)}`;
-    });
-  return {
-    currency: fc.constantFrom("EUR", "usd", "USDC", "JPY", "XXX"),
-    number: fc.constantFrom(
-      ...["4242 4242 4242 4242", "4000000000000002", "4000002500003155"],
-      ...["4100000000000019", "4111"],
-    ),
-    exp_year: fc.constantFrom(2034, 2034, 2020),
-    cvc: fc.constantFrom("123", "1234", "12"),
-    address: fc.constantFrom(
-      "0x000000000000000000000000000000000000dEaD",
-      "0x0000000000000000000000000000000000000BAD",
-      "0x12",
-    ),
-    iban: fc.oneof(
-      fc.constantFrom<unknown>("DE89370400440532013000", "GB82WEST12345698765432", "DE00"),
-      fc.constant({ iban: "DE00000000000000000099" }),
-    ),
-    wallet: fc.constantFrom<unknown>("0x000000000000000000000000000000000000dEaD", {
-      address: "0x0000000000000000000000000000000000000BAD",
-      network: "base",
-    }),
-    url: fc.constantFrom(`${NOWHERE}/hook`, `${NOWHERE}/other`, "ftp://x", ""),
-    endpoint_id: idOf("whe"),
-    payment_id: idOf("pay"),
-    instrument: idOf("ins"),
-    instrument_id: idOf("ins"),
-    checkout_id: idOf("chk"),
-    event_id: idOf("evt"),
-    transfer_id: idOf("tr"),
-    transaction_id: idOf("txn"),
-  };
-}
-
-/** An id for the path, mostly an existing one of the right kind. */
-function idFor(path: string, pool: Pool): fc.Arbitrary<string> {
-  const kind = ID_KINDS.find(([part]) => path.includes(part))?.[1] ?? "pay";
-  return fc.record({
-    n: fc.nat(),
-    odd: fc.constantFrom(...Array(9).fill(null), "x", "pay_", "%00"),
-  })
-    .map(({ n, odd }) => {
-      const ids = pool.get(kind) ?? [];
-      return odd ?? ids[n % ids.length] ?? `${kind}_${"0".repeat(26)}`;
-    });
-}
-
-const ID_KINDS: [part: string, kind: string][] = [
-  ["/refunds/{id}", "re"],
-  ["/instruments/{id}", "ins"],
-  ["/checkouts/{id}", "chk"],
-  ["/transfers/{id}", "tr"],
-  ["/webhook_endpoints/{id}", "whe"],
-  ["/webhook_deliveries/{id}", "whd"],
-  ["/events/{id}", "evt"],
-  ["/api_keys/{id}", "key"],
-  ["/disputes/{id}", "dp"],
-  ["/sandboxes/{id}", "env"],
-  ["/faults/{id}", "flt"],
-  ["/requests/{id}", "req"],
-];
-
-/** Resets the sandbox and creates a resource of each kind, so that requests find something. */
-async function fill(service: TestService, pool: Pool): Promise<void> {
-  const V1 = "/api-v1-payments/v1";
-  const post = (path: string, body?: unknown) => service.call("POST", path, { body });
-  const made = [
-    await post("/api-v1-sandbox/reset", { webhook_endpoints: true }),
-    await post(`${V1}/webhook_endpoints`, { delivery: "inbox" }),
-    await post(`${V1}/webhook_endpoints`, { url: `${NOWHERE}/first` }),
-    await post(`${V1}/webhook_endpoints`, { url: `${NOWHERE}/second` }),
-    await service.make({ amount_minor: 1_000_000, outcome: "success" }),
-    await service.make({ outcome: "refunded" }),
-    await service.make({ outcome: "pending" }, { idempotency_key: KNOWN_KEY }),
-    ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: DISPUTED_CARD }))),
-    await post("/api-v1-sandbox/sandboxes", { name: "fuzz" }),
-    // It waits for an event that no request makes.
-    await post("/api-v1-sandbox/faults", {
-      on: "delivery",
-      fault: "duplicate",
-      where: { event_type: "webhook_endpoint.disabled" },
-    }),
-    ...await Promise.all(Array.from({ length: 3 }, () => service.make({ outcome: "pending" }))),
-    ...await Promise.all(
-      Array.from({ length: 6 }, () => service.make({ outcome: "success", capture: "manual" })),
-    ),
-    ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: SECURE_CARD }))),
-    ...await Promise.all(Array.from({ length: 3 }, () => service.pay(SAVED))),
-    ...await Promise.all(
-      Array.from({ length: 6 }, () => post(`${V1}/checkouts`, { amount: 5, currency: "EUR" })),
-    ),
-    ...await Promise.all(
-      ["instant", "manual", "manual"].map((settlement) =>
-        post(`${V1}/transfers`, {
-          amount: 5,
-          currency: "EUR",
-          settlement,
-          destination: { iban: "GB82WEST12345698765432" },
-        })
-      ),
-    ),
-    await service.call("GET", `${V1}/refunds`),
-    await service.call("GET", `${V1}/webhook_deliveries`),
-    await service.call("GET", `${V1}/events`),
-    await service.call("GET", `${V1}/disputes`),
-    await service.call("GET", "/api-v1-sandbox/requests"),
-  ];
-  for (const { status, text } of made) {
-    assert.ok(status < 300, text);
-    remember(service, pool, text);
-  }
-  // Earlier requests have revoked most keys, and a sandbox has at most 100 others.
-  const { body } = await service.call("GET", `${V1}/api_keys?limit=100`);
-  const keys = body.data.filter((key: { id: string; revoked_at: string | null }) =>
-    key.id !== service.key.id && key.revoked_at === null
-  );
-  if (keys.length === 0) keys.push((await post(`${V1}/api_keys`, { name: "fuzz" })).body);
-  remember(service, pool, JSON.stringify(keys));
-}
-
-/** Stores the ids of a response, except the caller's own key, which no request may revoke. */
-function remember({ key }: TestService, pool: Pool, text: string): void {
-  for (const [id, prefix] of text.matchAll(/\b([a-z]{2,4})_[0-9a-z]{26}\b/g)) {
-    if (id === key.id) continue;
-    const ids = pool.get(prefix!) ?? [];
-    if (!ids.includes(id)) pool.set(prefix!, [...ids, id].slice(-MAX_IDS));
+/** Sends each field of a body with each odd value, in the request of the catalogue that has it. */
+async function sendOddFields(
+  service: TestService,
+  request: CatalogueRequest,
+  saved: Saved,
+  done: Done,
+): Promise<void> {
+  const { method, path, body = {} } = fill(request, saved);
+  const others = CATALOGUE.filter(({ operation }) => operation === request.operation);
+  const schema_of_body = operationOf(request).body;
+  for (const { name, schema, withLiteral } of fieldsWithLiterals(schema_of_body)) {
+    const [outer] = name.split(/[.[]/) as [string];
+    const is_elsewhere = !(outer in body) && others.some((other) => outer in (other.body ?? {}));
+    if (is_elsewhere || !isFirst(done, schema_of_body, name)) continue;
+    const values = valuesFor(schema);
+    const literals = values === NUMBERS ? NUMBERS : values.map((value) => JSON.stringify(value));
+    for (const literal of literals) {
+      await send(service, method, path, withLiteral({ ...body, ...BASES[outer] }, literal));
+    }
   }
 }
 
-function lastOf(ref: string): string {
-  return ref.split("/").at(-1)!;
+/** Sends a body with up to three members that other requests have, or that are anything. */
+async function sendMixtures(
+  service: TestService,
+  request: CatalogueRequest,
+  saved: Saved,
+  known: ReadonlyMap<string, unknown[]>,
+): Promise<void> {
+  const names = namesOf(operationOf(request).body);
+  if (names.length === 0) return;
+  const { method, path, body } = fill(request, saved);
+  const valueOf = (name: string) =>
+    known.has(name)
+      ? fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known.get(name)!) }, anything)
+      : anything;
+  const mixtures = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }).chain((
+    some,
+  ) => fc.record(Object.fromEntries(some.map((name) => [name, valueOf(name)]))));
+  const property = fc.asyncProperty(
+    mixtures,
+    (mixture) => send(service, method, path, JSON.stringify({ ...body, ...mixture })),
+  );
+  await fc.assert(property, { numRuns: RUNS, seed: SEED });
 }

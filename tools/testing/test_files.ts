@@ -80,7 +80,6 @@ const AT_NIGHT: readonly string[] = [
   "tests/end_to_end/client_package_test.ts",
   "tests/examples/shops_test.ts",
   "tests/examples/supabase_orders_test.ts",
-  "tests/fuzz/openapi_fuzz_test.ts",
   "tests/http/storage_test.ts",
   "tests/live/bank_load_test.ts",
   "tests/openapi/generated_clients_test.ts",

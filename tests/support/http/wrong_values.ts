@@ -71,30 +71,38 @@ export function wrongQueries(query: z.ZodType): WrongValue[] {
 /** Stands for the literal in the text of a body. */
 const MARK = "MARK";
 
-/** A time or a number of a body. */
-interface RangedField {
-  path: string;
-  is_time: boolean;
-  /** Makes the body as text, with this literal of JSON in the field. */
-  withLiteral(literal: string): string;
+/** Returns each field of a body, which `withLiteral` makes a text with a literal of JSON in it. */
+export function fieldsWithLiterals(body: z.ZodType) {
+  return fieldsOf(body, []).map(({ path, schema }) => ({
+    name: nameOf(path),
+    schema,
+    withLiteral(base: object, literal: string): string {
+      const sound = merged(soundObject(body, path), base);
+      return JSON.stringify(put(sound, path, MARK)).replace(`"${MARK}"`, literal);
+    },
+  }));
 }
 
-/** Returns each time and number of a body. @param bases by field, the members that it needs */
-export function rangedFields(
-  body: z.ZodType,
-  bases: Readonly<Record<string, Record<string, unknown>>>,
-): RangedField[] {
-  return fieldsOf(body, []).flatMap(({ path, schema }) => {
-    const inner = innermost(schema);
-    // A text of another kind accepts the day that no year has.
-    const is_time = isText(inner) && accepts(schema, SOUND.since) &&
-      !accepts(schema, "2030-02-31T00:00:00Z");
-    if (!is_time && !(inner instanceof z.ZodNumber)) return [];
-    const sound = { ...soundObject(body, path) as object, ...bases[nameOf(path)] };
-    const text = JSON.stringify(put(sound, path, MARK));
-    const withLiteral = (literal: string) => text.replace(`"${MARK}"`, literal);
-    return [{ path: nameOf(path), is_time, withLiteral }];
-  });
+/** Members of both; those of the second win, unless the first has an object in place of a text. */
+function merged(sound: unknown, base: unknown): unknown {
+  if (typeof sound !== "object" || sound === null) return base;
+  if (typeof base !== "object" || base === null || Array.isArray(base)) return sound;
+  const all = { ...base } as Record<string, unknown>;
+  for (const [name, member] of Object.entries(sound)) {
+    all[name] = name in base ? merged(member, all[name]) : member;
+  }
+  return all;
+}
+
+/** Whether a field is a time. A text of another kind accepts the day that no year has. */
+export function isTime(schema: z.ZodType): boolean {
+  return isText(innermost(schema)) && accepts(schema, SOUND.since) &&
+    !accepts(schema, "2030-02-31T00:00:00Z");
+}
+
+/** Whether a field is a number, or a parameter of a query with the digits of one. */
+export function isNumber(schema: z.ZodType): boolean {
+  return innermost(schema) instanceof z.ZodNumber || accepts(schema, "7") && !accepts(schema, "x");
 }
 
 interface Field {
