@@ -55,38 +55,40 @@ const payout = readerOf(Payout, payoutEvents);
  * `charge.updated` is left out, because it has only the id of the movement with the fee: a sync
  * reads the charge, and a poll the movements themselves.
  */
-const READERS: ReadonlyMap<string, ObjectReader> = new Map([
-  ["payment_intent.succeeded", intent],
-  ["payment_intent.payment_failed", intent],
-  ["payment_intent.requires_action", intent],
-  ["payment_intent.processing", intent],
-  ["payment_intent.canceled", intent],
-  ["payment_intent.amount_capturable_updated", intent],
-  ["refund.created", refund],
-  ["refund.updated", refund],
-  ["refund.failed", refund],
-  ["charge.dispute.created", dispute],
-  ["charge.dispute.updated", dispute],
-  ["charge.dispute.closed", dispute],
-  ["charge.dispute.funds_withdrawn", dispute],
-  ["charge.dispute.funds_reinstated", dispute],
-  ["payout.created", payout],
-  ["payout.paid", payout],
-  ["payout.failed", payout],
-  ["payout.canceled", payout],
-  ["setup_intent.succeeded", setup],
-  ["setup_intent.setup_failed", setup],
-  ["setup_intent.requires_action", setup],
-  ["setup_intent.canceled", setup],
-  ["payment_method.automatically_updated", cardReaderOf(renewalEvents)],
-  ["payment_method.detached", cardReaderOf(detachEvents)],
-]);
+const READERS = new Map(
+  [
+    ["payment_intent.succeeded", intent],
+    ["payment_intent.payment_failed", intent],
+    ["payment_intent.requires_action", intent],
+    ["payment_intent.processing", intent],
+    ["payment_intent.canceled", intent],
+    ["payment_intent.amount_capturable_updated", intent],
+    ["refund.created", refund],
+    ["refund.updated", refund],
+    ["refund.failed", refund],
+    ["charge.dispute.created", dispute],
+    ["charge.dispute.updated", dispute],
+    ["charge.dispute.closed", dispute],
+    ["charge.dispute.funds_withdrawn", dispute],
+    ["charge.dispute.funds_reinstated", dispute],
+    ["payout.created", payout],
+    ["payout.paid", payout],
+    ["payout.failed", payout],
+    ["payout.canceled", payout],
+    ["setup_intent.succeeded", setup],
+    ["setup_intent.setup_failed", setup],
+    ["setup_intent.requires_action", setup],
+    ["setup_intent.canceled", setup],
+    ["payment_method.automatically_updated", cardReaderOf(renewalEvents)],
+    ["payment_method.detached", cardReaderOf(detachEvents)],
+  ] as const,
+);
 
 /**
  * The types of Stripe's events that give provider events, for a poll and for the settings of a
  * webhook endpoint.
  */
-export const STRIPE_EVENT_TYPES: readonly string[] = [...READERS.keys()];
+export const STRIPE_EVENT_TYPES = [...READERS.keys()];
 
 /**
  * Returns the provider events of an event: none for other types, null if its object does not fit.
@@ -99,7 +101,7 @@ export function providerEventsOf(
   object: unknown = event.data.object,
 ): ProviderEvent[] | null {
   const { livemode, created: event_seconds } = event;
-  const read = READERS.get(event.type);
+  const read = READERS.get(event.type as typeof STRIPE_EVENT_TYPES[number]);
   return read ? read({ account_id, livemode, event_seconds }, object) : [];
 }
 
