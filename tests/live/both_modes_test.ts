@@ -1,7 +1,7 @@
 /**
  * The requests of a shop with a test key in the sandbox, and with a live key at the double of
  * Stripe: responses and events are equal, without ids, times, the mode, addresses and the
- * settlement, which only a sandbox has.
+ * settlement, which only a sandbox has. At the end Stripe and the ledger have the same books.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ import {
   openCheckout,
   tokenOf,
 } from "../support/service/payer_page.ts";
-import { deliver, eventsOf, workAfter } from "../support/live/live_books.ts";
+import { assertBalanced, deliver, eventsOf, workAfter } from "../support/live/live_books.ts";
 import { type LiveCase, liveCase, referenceOf } from "../support/live/live_case.ts";
 import type { TestResponse } from "../support/service/service.ts";
 
@@ -254,4 +254,5 @@ liveCase("a shop sees the same with a test key and with a live key", async (give
       assert.deepEqual(await play(given, atStripe(given), name, visit), sandbox);
     });
   }
+  await assertBalanced(given);
 }, { checkout_url: CHECKOUT_URL });
