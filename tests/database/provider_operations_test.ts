@@ -108,7 +108,7 @@ providerCase("pay.commit() with operations", async (t, given) => {
         connector: "stripe",
         settings: { base_url: "x" },
         secret_name: "PROVIDER_STRIPE",
-        notification_secret_names: ["PROVIDER_SIGNS"],
+        notification_secret_names: ["PROVIDER_STRIPE_NOTIFICATIONS"],
       },
       provider_reference: null,
       reserved: null,

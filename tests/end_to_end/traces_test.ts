@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import config from "../../deno.json" with { type: "json" };
-import { idGenerator } from "../../shared/core/ids.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
 import { until } from "../support/common/until.ts";
 import { launchServer } from "../support/service/server_process.ts";
@@ -204,9 +204,8 @@ Deno.test({
     try {
       await traced({ OTEL_DENO: "true" }, async ({ service, pay, trace }) => {
         const { live } = service;
-        await service.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
-          ${live.environment_id}, 'stripe', ${["card"]},
-          ${JSON.stringify({ base_url: double!.base_url })}, 'PROVIDER_STRIPE', ${[]})`;
+        const settings = { base_url: double!.base_url };
+        await addAccount(service.sql, live.environment_id, { settings });
         // A poll could bring the provider event before the worker sends again.
         await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
         const first = caller();

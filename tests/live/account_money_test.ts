@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../shared/core/ids.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import { liveCase, paid } from "../support/live/live_case.ts";
 import {
   assertBalanced,
@@ -102,9 +102,8 @@ Deno.test("the totals of a day with many pages are read in several jobs, each pa
   try {
     let now = Date.parse("2026-11-22T12:00:00Z");
     await service.setClock(now - 2 * DAY_MS);
-    await sql`select pay.add_provider_account(${idGenerator(now)("pac_")},
-      ${service.live.environment_id}, 'stripe', ${["card"]},
-      ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
+    const settings = { base_url: provider.base_url };
+    await addAccount(sql, service.live.environment_id, { settings });
     await service.setClock(now);
     await sql`update pay.provider_cursors set polled_at = ${new Date(now)}`;
     /** The pages that one job asks for. */

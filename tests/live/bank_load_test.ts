@@ -182,8 +182,8 @@ async function makeAccount(sql: postgres.Sql): Promise<ProviderAccount> {
   const environment_id = `env_${"0".repeat(26)}`;
   const settings = { iban: ACCOUNT, bic: "COBADEFFXXX", holder_name: "Shop GmbH", currency: "EUR" };
   await createEnvironment(sql, { id: environment_id, account: "one", livemode: true });
-  const bank = { connector: "bank", settings };
-  const id = await addAccount(sql, environment_id, { ...bank, method_kinds: ["sepa"] });
+  const bank = { connector: "bank", settings } as const;
+  const id = await addAccount(sql, environment_id, bank);
   return { id, environment_id, ...bank, secret: null, notification_secrets: [] };
 }
 

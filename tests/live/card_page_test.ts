@@ -11,6 +11,7 @@ import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { violations } from "../support/console/look.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import { deliver, eventsOf, settle } from "../support/live/live_books.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import { launchServer, type ServerProcess } from "../support/service/server_process.ts";
@@ -132,13 +133,10 @@ if (!no_browser) {
   liveCase("a live card is paid on the page of checkouts", async (given, t) => {
     await given.service.sql`update pay.provider_accounts
       set settings = settings || ${given.service.sql.json({ publishable_key: PUBLISHABLE_KEY })}`;
-    await given.service.sql`select pay.add_provider_account('pac_bank',
-      ${given.service.live.environment_id}, 'bank', ${["sepa"]}, ${
-      JSON.stringify({
-        ...{ iban: "DE89370400440532013000", bic: "COBADEFFXXX", holder_name: "Shop GmbH" },
-        currency: "EUR",
-      })
-    }, null, ${[]})`;
+    const bank = { iban: "DE89370400440532013000", bic: "COBADEFFXXX", holder_name: "Shop GmbH" };
+    await addAccount(given.service.sql, given.service.live.environment_id, {
+      ...{ connector: "bank", settings: { ...bank, currency: "EUR" } },
+    });
     await using open = new AsyncDisposableStack();
     const browser = await launchBrowser();
     open.defer(() => browser.close());

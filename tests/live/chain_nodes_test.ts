@@ -2,13 +2,12 @@
 
 import assert from "node:assert/strict";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
-import { newAddress, payoutCase } from "../support/chain/payout_case.ts";
-import { balanceOf } from "../support/chain/stablecoin_case.ts";
+import { balanceOf, chainCase, newAddress } from "../support/chain/chain_case.ts";
 import { providerCommands, setFlags } from "../support/live/provider_commands.ts";
 
 const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;
 
-payoutCase("one node that lies about fees", async (given, signer, t) => {
+chainCase("one node that lies about fees", async (given, signer, t) => {
   const { service: { sql }, world: { node }, account_id, transfer, paid, later, final } = given;
   await using proxy = startNodeProxy(node.url);
   await given.set({ rpc_urls: proxy.url });
@@ -102,7 +101,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
   }
 });
 
-payoutCase("payouts and a node that is wrong or limited", async (given, signer, t) => {
+chainCase("payouts and a node that is wrong or limited", async (given, signer, t) => {
   const { service: { sql }, world: { node }, transfer, paid, statusOf, final } = given;
   await using proxy = startNodeProxy(node.url);
   await given.set({ rpc_urls: `${proxy.url},${node.url}` });

@@ -4,12 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { KEYS } from "../support/bank/bank.ts";
 import { XPUB } from "../support/chain/watched.ts";
 import { liveCase } from "../support/live/live_case.ts";
 import { assertBalanced, resumePolls, stopPolls, workAfter } from "../support/live/live_books.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import { assertRefused, assertReplay, serviceCase } from "../support/service/service_case.ts";
 import {
   callPage,
@@ -26,21 +26,19 @@ import type { TestService } from "../support/service/service.ts";
 
 const PUBLISHABLE_KEY = "pk_live_51Checkout";
 
-/** Accounts by connector: the kinds that they serve, and their settings. */
-const STRIPE = { kinds: ["card"], settings: { publishable_key: PUBLISHABLE_KEY } };
+/** Accounts by connector. */
+const STRIPE = { settings: { publishable_key: PUBLISHABLE_KEY } };
 const BANK = {
-  kinds: ["sepa", "swift"],
+  method_kinds: ["sepa", "swift"],
   settings: {
     ...{ iban: "DE89370400440532013000", bic: "COBADEFFXXX", holder_name: "Shop GmbH" },
     ...{ currency: "EUR", creditor_id: "DE98ZZZ09999999999" },
   },
 };
 const { creditor_id: _, ...NO_CREDITOR } = BANK.settings;
-const EVM = {
-  kinds: ["stablecoin"],
-  settings: { network: "base", rpc_urls: "https://one.example", xpub: XPUB },
-};
-type Accounts = Record<string, { kinds: string[]; settings: Record<string, string> }>;
+const EVM = { settings: { network: "base", rpc_urls: "https://one.example", xpub: XPUB } };
+type Account = { method_kinds?: string[]; settings: Record<string, string> };
+type Accounts = { stripe?: Account; bank?: Account; evm?: Account };
 const ALL: Accounts = { stripe: STRIPE, bank: BANK, evm: EVM };
 
 const SAVE = { amount: 0, save: "off_session", ...PERSON };
@@ -68,9 +66,8 @@ const CASES: [name: string, Accounts, body: object, methods: string[] | string][
 /** Makes the accounts of the live environment the only ones. */
 async function configure({ sql, live }: TestService, accounts: Accounts): Promise<void> {
   await sql`delete from pay.provider_methods`;
-  for (const [connector, { kinds, settings }] of Object.entries(accounts)) {
-    await sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
-      ${live.environment_id}, ${connector}, ${kinds}, ${JSON.stringify(settings)}, null, ${[]})`;
+  for (const [connector, account] of Object.entries(accounts) as [keyof Accounts, object][]) {
+    await addAccount(sql, live.environment_id, { connector, ...account });
     await sql`update pay.provider_accounts set status = 'disabled', disabled_at = now()`;
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../shared/core/ids.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import { dieDuringOperation, type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
@@ -158,9 +158,8 @@ Deno.test("300 live creates under way hold no database connection while they wai
   });
   const service = await startService({ provider_secret: () => "sk_live_many" });
   try {
-    await service.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
-      ${service.live.environment_id}, 'stripe', ${["card"]},
-      ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
+    const settings = { base_url: provider.base_url };
+    await addAccount(service.sql, service.live.environment_id, { settings });
     const pay = () => service.pay(PAYMENT, { key: service.live.text, unchecked: true });
     const paying = Array.from({ length: CREATES }, pay);
     await until("every create waits for the provider", () => waiting === CREATES);

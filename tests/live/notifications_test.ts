@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import {
   atStripe,
   challenged,
@@ -151,12 +152,11 @@ liveCase("an event of a payment of somebody else is kept and shown", async (give
     });
   }
   await t.step("of another account of the same environment", async () => {
-    const account_id = idGenerator(Date.now())("pac_");
     given.variables.PROVIDER_SECOND = "whsec_second";
-    const { base_url } = given.double;
-    await given.service.sql`select pay.add_provider_account(${account_id},
-      ${given.service.live.environment_id}, 'stripe', ${["sepa"]},
-      ${JSON.stringify({ base_url })}, 'PROVIDER_STRIPE', ${["PROVIDER_SECOND"]})`;
+    const account_id = await addAccount(given.service.sql, given.service.live.environment_id, {
+      ...{ method_kinds: ["sepa"], signing_name: "PROVIDER_SECOND" },
+      settings: { base_url: given.double.base_url },
+    });
     await stopPolls(given);
     const sent = { account_id, secrets: ["whsec_second"] };
     assert.equal((await notify(given, JSON.stringify(event), sent)).status, 200);

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../shared/core/ids.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import { atStripe, type LiveCase, liveCase, visit } from "../support/live/live_case.ts";
 import {
   assertBalanced,
@@ -293,12 +293,9 @@ liveCase("what happens to a saved card at the provider", async (given, t) => {
 
 liveCase("a saved card is charged by its own account only", async (given) => {
   const { instrument_id } = await save(given, "u1");
-  const other = idGenerator(Date.now())("pac_");
-  const settings = JSON.stringify({ base_url: given.double.base_url });
-  await given.service.sql`select pay.disable_provider_account(${given.account_id})`;
-  await given.service.sql`select pay.add_provider_account(${other},
-    ${given.service.live.environment_id}, 'stripe', ${["card"]}, ${settings}, 'PROVIDER_STRIPE',
-    ${[]}::text[])`;
+  const { double, service: { sql, live } } = given;
+  await sql`select pay.disable_provider_account(${given.account_id})`;
+  await addAccount(sql, live.environment_id, { settings: { base_url: double.base_url } });
   const { status, body } = await given.pay({ instrument: instrument_id, ...OFF });
   assert.deepEqual([status, body.error.code], [503, "provider_not_configured"]);
   await given.call("DELETE", `/instruments/${instrument_id}`);

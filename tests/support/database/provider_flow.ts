@@ -57,21 +57,30 @@ export function providerCase(
   });
 }
 
-/** Adds an account to an environment, of Stripe and for cards unless given. Returns its id. */
+/** The methods of accounts by their connector, unless given. */
+const METHOD_KINDS = { stripe: ["card"], evm: ["stablecoin"], bank: ["sepa"] };
+
+/** Adds an account to an environment, of Stripe unless given. Returns its id. */
 export async function addAccount(
   sql: postgres.Sql,
   environment_id: string,
-  { connector = "stripe", method_kinds = ["card"], settings = {} }: {
-    connector?: string;
+  { connector = "stripe", method_kinds = METHOD_KINDS[connector], settings = {}, ...names }: {
+    connector?: keyof typeof METHOD_KINDS;
     method_kinds?: string[];
     settings?: Record<string, string>;
+    /** The variable that signs notifications. */
+    signing_name?: string;
   } = {},
 ): Promise<string> {
   const id = idGenerator(Date.now())("pac_");
+  const { signing_name = "PROVIDER_STRIPE_NOTIFICATIONS" } = names;
+  const [secret, signing] = connector === "stripe"
+    ? ["PROVIDER_STRIPE", [signing_name]]
+    : [null, []];
   await sql`select pay.add_provider_account(
     p_id => ${id}, p_environment_id => ${environment_id}, p_connector => ${connector},
     p_method_kinds => ${method_kinds}::text[], p_settings => ${JSON.stringify(settings)},
-    p_secret_name => 'PROVIDER_STRIPE', p_notification_secret_names => '{PROVIDER_SIGNS}')`;
+    p_secret_name => ${secret}, p_notification_secret_names => ${signing}::text[])`;
   return id;
 }
 

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../../shared/core/ids.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { until } from "../common/until.ts";
+import { addAccount } from "../database/provider_flow.ts";
 import { startSecondService } from "../service/second_service.ts";
 import { no_stripe_double, startStripeDouble, type StripeDouble } from "../stripe/double.ts";
 import { type CallOptions, startService, type TestService } from "../service/service.ts";
@@ -57,10 +57,8 @@ async function makeCase(
   variables: Record<string, string>,
 ) {
   const secret = variables.PROVIDER_STRIPE!;
-  const account_id = idGenerator(Date.now())("pac_");
-  await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
-    'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
-    ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
+  const settings = { base_url: running.base_url };
+  const account_id = await addAccount(service.sql, service.live.environment_id, { settings });
   const key = service.live.text;
   // Every write has an idempotency key, so that the invariants check each response that is stored.
   const keyed = () => ({ key, idempotency_key: crypto.randomUUID() });
