@@ -284,6 +284,8 @@ select k.environment_id, k.request_id as subject_id,
 from (
   select o.*, v.livemode,
     case when o.sequence is not null then o.subject_id
+      -- A deletion names the payment or transfer whose bank details it has deleted.
+      when o.object ~ '^\{"id":"[^"]*","object":"bank_details",' then null
       when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
       or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
       then split_part(o.object, '"', 4) end as id
@@ -323,6 +325,7 @@ where case
     when k.status in (200, 201)
       then k.body !~
         '^\{("id" ?: ?"(whe|whd|key|env|flt|ins|chk)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock|customer)"),?'
+      and k.body !~ '^\{"id":"(pay|tr)_[0-9a-z]{26}","object":"bank_details",'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end

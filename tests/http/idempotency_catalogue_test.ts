@@ -12,6 +12,7 @@ import { fill, firstValues, saveId } from "../support/catalogue/run_catalogue.ts
 import { until } from "../support/common/until.ts";
 import { claimKey, storeKey } from "../support/database/idempotency_keys.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { contentOf } from "../support/database/environment_content.ts";
 import { IS_REMOTE } from "../support/service/product.ts";
 import { startSecondService } from "../support/service/second_service.ts";
@@ -212,6 +213,10 @@ async function replayAll(
 ): Promise<void> {
   const counted = () =>
     service.sql`select sum(current_count)::int as requests from pay.rate_counters`;
+  await t.step("the invariants hold after every operation", async () => {
+    await service.sql`delete from pay.idempotency_keys where body = ${STORED}`;
+    await assertSilent(service.sql);
+  });
   await t.step("responses are replayed after all later changes, and not counted", async () => {
     pass(60_000);
     await service.call("GET", PAYMENTS);
