@@ -20,7 +20,7 @@ import {
   succeeded,
 } from "../support/database/provider_flow.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
-import { startTenants } from "../support/service/tenants.ts";
+import { environmentColumn, OPERATORS_TABLES, startTenants } from "../support/service/tenants.ts";
 import { insertEndpoint } from "../support/webhook/dispatcher_polls.ts";
 
 const LEASE_MS = 30_000;
@@ -139,12 +139,19 @@ const PURGED = [
   "requests",
 ];
 
+/** Tables of which only live environments have rows, and those without rows of a tenant. */
+const KEPT = new Set([
+  ...["bank_entries", "bank_exports", "bank_files", "bank_orders"],
+  ...["provider_accounts", "provider_cursors", "provider_methods", "provider_totals"],
+  ...OPERATORS_TABLES,
+]);
+
 Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
-  const { service, environments: { own, other } } = await startTenants();
+  const { service, environments: { own, other }, tables } = await startTenants();
   const { sql } = service;
   const count = async (table: string, environment_id: string) => {
     const [row] = await sql.unsafe(
-      `select count(*)::int as n from pay.${table} where environment_id = $1`,
+      `select count(*)::int as n from pay.${table} where ${environmentColumn(table)} = $1`,
       [environment_id],
     );
     return row!.n;
@@ -182,6 +189,13 @@ Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
       for (const end of ends) await end();
       await purgeAll();
       for (const table of PURGED) assert.equal(await count(table, own), 0, table);
+    });
+    await t.step("a retired environment goes with its rows in every table", async () => {
+      await sql`update pay.environments set retired_at = now() where id = ${own}`;
+      await purgeAll();
+      for (const table of tables.filter((name) => !KEPT.has(name))) {
+        assert.equal(await count(table, own), 0, table);
+      }
     });
   } finally {
     await service.close();

@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../shared/core/ids.ts";
 import { accessWith } from "../support/database/store_access.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
@@ -219,60 +218,5 @@ providerCase("pay.commit() with operations", async (t, given) => {
     const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
     const [row] = await commit(functions, [requested]);
     assert.equal(row!.outcome, "in_progress");
-  });
-});
-
-const DAY_MS = 86_400_000;
-
-providerCase("operations and provider events in retention and in a reset", async (t, given) => {
-  const { service, sql, live, key, functions, store } = given;
-  /** A recorded operation of an age, with its provider event. Returns the id of the payment. */
-  const recorded = async (of: typeof key, days: number) => {
-    const at_ms = Date.now() - days * DAY_MS;
-    await service.setClock(at_ms);
-    const made = await reserve(functions, of, { id: idGenerator(at_ms)("pc_") });
-    const [outcome] = await store.record([completion(made)]);
-    assert.equal(outcome!.outcome, "recorded");
-    await service.setClock(null);
-    return made.payment.id;
-  };
-  const left = async (id: string) => [
-    (await sql`select from pay.provider_operations where subject_id = ${id}`).count,
-    (await sql`select from pay.provider_events where subject_id = ${id}`).count,
-  ];
-  const purge = async () => {
-    for (;;) {
-      const [row] = await sql`select pay.purge(now(), 1)::int as rows`;
-      if (row!.rows === 0) return;
-    }
-  };
-  await addAccount(sql, live.environment_id);
-  const cases: [name: string, of: typeof key, days: number, rows: number][] = [
-    ["of a sandbox, 29.9 days old: stay", key, 29.9, 1],
-    ["of a sandbox, 30.1 days old: deleted", key, 30.1, 0],
-    ["of a live environment, 30.1 days old: stay", live, 30.1, 1],
-  ];
-  for (const [name, of, days, rows] of cases) {
-    await t.step(name, async () => {
-      const id = await recorded(of, days);
-      assert.deepEqual(await left(id), [1, 1]);
-      await purge();
-      assert.deepEqual(await left(id), [rows, rows]);
-    });
-  }
-  await t.step("of a sandbox that was reset: deleted with its environment", async () => {
-    const id = await recorded(key, 0);
-    const reset = await service.call("POST", "/api-v1-sandbox/reset", {});
-    assert.equal(reset.status, 200, reset.text);
-    await purge();
-    assert.deepEqual(await left(id), [0, 0]);
-    const old = await sql`select from pay.environments where id = ${key.environment_id}`;
-    assert.equal(old.count, 0);
-    const [rows] = await sql`
-      select (select count(*) from pay.provider_operations
-          where environment_id = ${key.environment_id})
-        + (select count(*) from pay.provider_events
-          where environment_id = ${key.environment_id}) as n`;
-    assert.equal(rows!.n, "0");
   });
 });
