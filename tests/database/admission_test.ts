@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { openSession } from "../support/database/database.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import type { TestKey } from "../support/service/service.ts";
 import {
@@ -99,7 +100,7 @@ const CALLS: Record<string, EntryCall> = {
 };
 
 Deno.test("an entry function with an invalid key opens no environment", async (t) => {
-  const tenants = await startTenants();
+  await using tenants = await startTenants();
   const { service, environments } = tenants;
   const { sql } = service;
   const revoked = await service.issueKey(environments.other);
@@ -109,44 +110,38 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
   await sql`update pay.api_key_secrets set ends_at = now() where api_key_id = ${ended.id}`;
   const [payment] = await sql<{ id: string; sequence: number }[]>`
     select id, sequence from pay.payments where environment_id = ${environments.other}`;
-  const holder = await sql.reserve();
-  try {
-    await t.step("CALLS has every entry function that admits requests", async () => {
-      const rows = await sql<{ proname: string }[]>`
-        select proname from pg_proc
-        where pronamespace = 'pay'::regnamespace and has_function_privilege('pay_api', oid, 'execute')
-          and proargnames[1] in ('p_request', 'p_requests', 'p_document')
-          and proname <> 'record'`;
-      assert.deepEqual(rows.map(({ proname }) => proname).sort(), Object.keys(CALLS).sort());
+  await using holder = await openSession(sql);
+  await t.step("CALLS has every entry function that admits requests", async () => {
+    const rows = await sql<{ proname: string }[]>`
+      select proname from pg_proc
+      where pronamespace = 'pay'::regnamespace and has_function_privilege('pay_api', oid, 'execute')
+        and proargnames[1] in ('p_request', 'p_requests', 'p_document')
+        and proname <> 'record'`;
+    assert.deepEqual(rows.map(({ proname }) => proname).sort(), Object.keys(CALLS).sort());
+  });
+  await holder`begin`;
+  for (const table of tenants.tables) {
+    if (OPERATORS_TABLES.has(table)) continue;
+    const column = holder.unsafe(environmentColumn(table));
+    await holder`select from pay.${holder.unsafe(table)}
+      where ${column} = ${environments.other} for update`;
+  }
+  for (const name of ["read_clock", "read_due", "set_clock", "reset_sandbox"]) {
+    await t.step(`${name}: of a live environment`, async () => {
+      const { text, fields } = CALLS[name]!;
+      const request = requestOf(service.live, fields({ payment: payment! }));
+      const rows = await sql.unsafe(`select outcome from ${text}`, [JSON.stringify([request])]);
+      assert.deepEqual([...rows], [{ outcome: "live" }]);
     });
-    await holder`begin`;
-    for (const table of tenants.tables) {
-      if (OPERATORS_TABLES.has(table)) continue;
-      const column = holder.unsafe(environmentColumn(table));
-      await holder`select from pay.${holder.unsafe(table)}
-        where ${column} = ${environments.other} for update`;
+  }
+  for (const [name, call] of Object.entries(CALLS)) {
+    const keys = { revoked, expired, "of a sandbox that has ended": ended };
+    for (const [state, key] of Object.entries(keys)) {
+      await t.step(
+        `${name}: ${state}`,
+        () => assertOpensNothing(tenants, call, key, { payment: payment! }),
+      );
     }
-    for (const name of ["read_clock", "read_due", "set_clock", "reset_sandbox"]) {
-      await t.step(`${name}: of a live environment`, async () => {
-        const { text, fields } = CALLS[name]!;
-        const request = requestOf(service.live, fields({ payment: payment! }));
-        const rows = await sql.unsafe(`select outcome from ${text}`, [JSON.stringify([request])]);
-        assert.deepEqual([...rows], [{ outcome: "live" }]);
-      });
-    }
-    for (const [name, call] of Object.entries(CALLS)) {
-      const keys = { revoked, expired, "of a sandbox that has ended": ended };
-      for (const [state, key] of Object.entries(keys)) {
-        await t.step(
-          `${name}: ${state}`,
-          () => assertOpensNothing(tenants, call, key, { payment: payment! }),
-        );
-      }
-    }
-  } finally {
-    await holder`rollback`;
-    holder.release();
-    await service.close();
   }
 });
 
@@ -175,26 +170,21 @@ async function assertOpensNothing(
   const valid = call.beside && requestOf(service.key, call.beside.fields);
   const list = valid ? [valid, refused, valid] : [refused];
   const expected = list.map((one) => one === refused ? "unauthorized" : call.beside!.outcome);
-  const session = await service.sql.reserve();
-  try {
-    await session`begin`;
-    // A request that waits for a lock fails here, or after the lock_timeout of its function.
-    await session`set local lock_timeout = '1ms'`;
-    const rows = await session.unsafe(`select outcome from ${call.text}`, [
-      JSON.stringify(list.map((one, i) => ({ ...one, n: i + 1 }))),
-    ]);
-    assert.deepEqual(rows.map(({ outcome }) => outcome), expected);
-    assert.deepEqual(await locksOf(session, environments.other), []);
-    const [noted] = await session`
-      select last_used_at, (
-        select count(*)::int from pay.rate_counters where api_key_id = ${key.id}) as counters
-      from pay.api_key_secrets where api_key_id = ${key.id}`;
-    assert.deepEqual(noted, { last_used_at: null, counters: 0 });
-    await assertHidden(session, tenants, key);
-  } finally {
-    await session`rollback`;
-    session.release();
-  }
+  await using session = await openSession(service.sql);
+  await session`begin`;
+  // A request that waits for a lock fails here, or after the lock_timeout of its function.
+  await session`set local lock_timeout = '1ms'`;
+  const rows = await session.unsafe(`select outcome from ${call.text}`, [
+    JSON.stringify(list.map((one, i) => ({ ...one, n: i + 1 }))),
+  ]);
+  assert.deepEqual(rows.map(({ outcome }) => outcome), expected);
+  assert.deepEqual(await locksOf(session, environments.other), []);
+  const [noted] = await session`
+    select last_used_at, (
+      select count(*)::int from pay.rate_counters where api_key_id = ${key.id}) as counters
+    from pay.api_key_secrets where api_key_id = ${key.id}`;
+  assert.deepEqual(noted, { last_used_at: null, counters: 0 });
+  await assertHidden(session, tenants, key);
 }
 
 /** The advisory locks of an environment that a session holds. */

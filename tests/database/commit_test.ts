@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { connect } from "../support/database/database.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
@@ -29,8 +30,8 @@ function commitCase(
   run: (t: Deno.TestContext, service: TestService, functions: postgres.Sql) => Promise<void>,
 ): void {
   serviceCase(name, async (t, service) => {
-    const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-    await run(t, service, functions).finally(() => functions.end());
+    await using functions = connect(service.database.functions_url);
+    await run(t, service, functions);
   });
 }
 

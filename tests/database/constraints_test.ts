@@ -317,53 +317,49 @@ const NUMBERS: readonly (readonly [service: number, database: string])[] = [
 ];
 
 Deno.test("constraints of the tables in pay", async (t) => {
-  const tenants = await startTenants();
+  await using tenants = await startTenants();
   const { sql } = tenants.service;
-  try {
-    const has_row = new Set(VIOLATIONS.map(([constraint]) => constraint));
-    const keys = tenants.tables.map((table): Violation => [`${table}_pkey`, {}])
-      .filter(([constraint]) => !has_row.has(constraint));
-    for (const [constraint, patch] of [...VIOLATIONS, ...keys]) {
-      await t.step(`${constraint} refuses ${JSON.stringify(patch).slice(0, 80)}`, async () => {
-        const table = tableOf(constraint, tenants.tables);
-        const row = await sampleRow(sql, table, tenants.environments.own);
-        await assert.rejects(
-          insertRow(sql, table, { ...row, ...patch }),
-          (error: postgres.PostgresError) => {
-            assert.equal(violated(error, constraint), constraint, error.message);
-            return true;
-          },
-        );
-      });
-    }
-    for (const [status, right] of Object.entries(RIGHT_MONEY)) {
-      await t.step(`${status} with ${JSON.stringify(right)} is accepted`, async () => {
-        const row = await sampleRow(sql, "payments", tenants.environments.own);
-        for (const values of right) {
-          const id = newId("pay_");
-          await insertRow(sql, "payments", { ...row, id, status, ...NO_MONEY, ...values });
-        }
-      });
-    }
-    await t.step("VIOLATIONS has every constraint and unique index", async () => {
-      const names = await sql<{ name: string }[]>`
-        select conname as name from pg_constraint
-        where connamespace = 'pay'::regnamespace and contype in ('p', 'u', 'f', 'c', 'x')
-        union
-        select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
-        where c.relnamespace = 'pay'::regnamespace and i.indisunique`;
-      const known = new Set([...VIOLATIONS, ...keys].map(([constraint]) => constraint));
-      assert.deepEqual(names.map(({ name }) => name).filter((name) => !known.has(name)), []);
+  const has_row = new Set(VIOLATIONS.map(([constraint]) => constraint));
+  const keys = tenants.tables.map((table): Violation => [`${table}_pkey`, {}])
+    .filter(([constraint]) => !has_row.has(constraint));
+  for (const [constraint, patch] of [...VIOLATIONS, ...keys]) {
+    await t.step(`${constraint} refuses ${JSON.stringify(patch).slice(0, 80)}`, async () => {
+      const table = tableOf(constraint, tenants.tables);
+      const row = await sampleRow(sql, table, tenants.environments.own);
+      await assert.rejects(
+        insertRow(sql, table, { ...row, ...patch }),
+        (error: postgres.PostgresError) => {
+          assert.equal(violated(error, constraint), constraint, error.message);
+          return true;
+        },
+      );
     });
-    await assertLedger(t, tenants);
-    for (const [expected, expression] of NUMBERS) {
-      await t.step(`the service and the database have the same ${expression}`, async () => {
-        const [row] = await sql.unsafe(`select (${expression})::text as number`);
-        assert.equal(row!.number, String(expected));
-      });
-    }
-  } finally {
-    await tenants.service.close();
+  }
+  for (const [status, right] of Object.entries(RIGHT_MONEY)) {
+    await t.step(`${status} with ${JSON.stringify(right)} is accepted`, async () => {
+      const row = await sampleRow(sql, "payments", tenants.environments.own);
+      for (const values of right) {
+        const id = newId("pay_");
+        await insertRow(sql, "payments", { ...row, id, status, ...NO_MONEY, ...values });
+      }
+    });
+  }
+  await t.step("VIOLATIONS has every constraint and unique index", async () => {
+    const names = await sql<{ name: string }[]>`
+      select conname as name from pg_constraint
+      where connamespace = 'pay'::regnamespace and contype in ('p', 'u', 'f', 'c', 'x')
+      union
+      select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
+      where c.relnamespace = 'pay'::regnamespace and i.indisunique`;
+    const known = new Set([...VIOLATIONS, ...keys].map(([constraint]) => constraint));
+    assert.deepEqual(names.map(({ name }) => name).filter((name) => !known.has(name)), []);
+  });
+  await assertLedger(t, tenants);
+  for (const [expected, expression] of NUMBERS) {
+    await t.step(`the service and the database have the same ${expression}`, async () => {
+      const [row] = await sql.unsafe(`select (${expression})::text as number`);
+      assert.equal(row!.number, String(expected));
+    });
   }
 });
 

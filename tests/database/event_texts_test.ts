@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { openSession } from "../support/database/database.ts";
 import { APPROVED, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { removeDeletedRows, rowsRead } from "../support/database/pages_read.ts";
 
@@ -65,22 +66,18 @@ serviceCase("every event shows the payment byte for byte as it was", async (t, s
   await t.step("each reads a bounded number of rows", async () => {
     // An update leaves the index entries of the former version, which a scan still returns.
     await removeDeletedRows(service.sql, "pay.payments");
-    const connection = await service.sql.reserve();
-    try {
-      const ids = await connection`select environment_id, id from pay.events`;
-      for (const { environment_id, id } of ids) {
-        const { rows } = await rowsRead(
-          connection,
-          `select pay_internal.event_body(e) from pay.events e
-           where e.environment_id = $1 and e.id = $2`,
-          [environment_id, id],
-          // Tables of a few rows are read whole otherwise.
-          () => connection`set local enable_seqscan = off`,
-        );
-        assert.ok(rows <= MAX_ROWS, `${rows} rows were read for ${id}`);
-      }
-    } finally {
-      connection.release();
+    await using connection = await openSession(service.sql);
+    const ids = await connection`select environment_id, id from pay.events`;
+    for (const { environment_id, id } of ids) {
+      const { rows } = await rowsRead(
+        connection,
+        `select pay_internal.event_body(e) from pay.events e
+         where e.environment_id = $1 and e.id = $2`,
+        [environment_id, id],
+        // Tables of a few rows are read whole otherwise.
+        () => connection`set local enable_seqscan = off`,
+      );
+      assert.ok(rows <= MAX_ROWS, `${rows} rows were read for ${id}`);
     }
   });
 });

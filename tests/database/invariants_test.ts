@@ -251,135 +251,130 @@ const OLD_BREAKS: Breaks[] = [
 ];
 
 Deno.test("the invariants of the books", async (t) => {
-  const service = await startService();
-  const hooks = openRecorder();
+  await using service = await startService();
+  await using hooks = openRecorder();
   const { sql } = service;
-  try {
-    await addEndpoint(service, hooks.url("/"));
-    await sql`update pay.webhook_endpoints set created_at = created_at - interval '1 minute'`;
-    await work(service);
-    const verdicts = await checkBooks(sql);
-    await t.step("find nothing after ordinary work", () => assertSilent(sql));
-    await t.step("find nothing in a queue with progress", async () => {
-      const waiting = `update pay.webhook_deliveries set status = 'pending',
-        next_attempt_at = now() - interval '2 hours' where event_type = 'payment.chargeback'`;
-      await afterwards(sql, waiting, assertSilent);
-    });
-    await t.step("are all in BREAKS, and name their promises", () => {
-      const broken = new Set([...LIVE, ...BREAKS.flatMap(([words]) => words.split(" "))]);
-      broken.delete("");
-      const all = verdicts.map(({ invariant }) => invariant.replace("invariant_", ""));
-      assert.deepEqual(all.sort(), [...broken].sort());
-      for (const { promise } of verdicts) assert.match(promise, /^R\d+(, R\d+)*: /);
-    });
-    await assertBreaks(t, sql, BREAKS);
-    for (const statements of BREAKS.flatMap(([, ...all]) => all)) {
-      await t.step(`alarms after ${statements}`, () => afterwards(sql, statements, assertAlarms));
-    }
-    await t.step("a stored error is judged by the catalogue: code, type and status", async () => {
-      const DECLINE = '"type":"payment","code":"payment_declined"';
-      const stored = (as: string, status: number) =>
-        afterwards(
-          sql,
-          `update pay.idempotency_keys set status = ${status},
-             body = replace(body, '${DECLINE}', '${as}') where key = 'kept-decline'`,
-          saidBy,
-        );
-      for (const [code, { status, type }] of Object.entries(ERROR_CATALOGUE)) {
-        const as = `"type":"${type}","code":"${code}"`;
-        assert.deepEqual(await stored(as, status), status < 500 ? [] : ["stored_responses"]);
-        assert.deepEqual(await stored(as, 418), ["stored_responses"], code);
-      }
-      for (const as of ['"type":"payment","code":"unknown"', '"type":"x","code":"invalid_json"']) {
-        for (const status of [400, 402]) {
-          assert.deepEqual(await stored(as, status), ["stored_responses"], as);
-        }
-      }
-    });
-    await t.step("a breach of a sandbox is recorded if it is an alarm", async () => {
-      const recorded = (statements: string) =>
-        afterwards(sql, statements, async (session) => {
-          await session`select pay.note_breaches()`;
-          const [row] = await session`select * from pay.health`;
-          return [Number(row!.invariant_breaches) > 0, Number(row!.unmatched_events)];
-        });
-      assert.deepEqual(await recorded(WRONG_MOVEMENT), [true, 0]);
-      assert.deepEqual(await recorded(WRONG_RESPONSE), [false, 0]);
-      assert.deepEqual(await recorded(UNMATCHED), [false, 1]);
-      const of_tester = UNMATCHED.replace("where livemode", "where not livemode");
-      assert.deepEqual(await recorded(of_tester), [false, 0]);
-    });
-    await t.step("each hour reads the texts of late, and another 24th of all", async () => {
-      const found = (age: string) =>
-        afterwards(
-          sql,
-          `update pay.payments set body = 'x', updated_at = updated_at - interval '${age}';
-           delete from pay.transfers`,
-          async (session) => {
-            const counts: number[] = [];
-            for (const part of ["", ...Array(24).keys()]) {
-              await session`select set_config('pay.part_of_texts', ${String(part)}, true)`;
-              counts.push((await session`select from pay.invariant_texts`).length);
-            }
-            return counts;
-          },
-        );
-      const [broken, ...lately] = await found("1 hour");
-      assert.ok(broken! > 10);
-      assert.deepEqual(lately, Array(24).fill(broken));
-      const [all, ...parts] = await found("3 hours");
-      assert.equal(all, broken);
-      assert.equal(parts.reduce((sum, count) => sum + count), broken);
-      assert.ok(Math.max(...parts) < broken!);
-    });
-    await t.step("note_breaches() stores a breach once, forget_breaches() drops it", async () => {
-      await afterwards(sql, "delete from pay.ledger_totals", async (session) => {
-        const [first] = await session`select pay.note_breaches() as breaches`;
-        const [again] = await session`select pay.note_breaches() as breaches`;
-        assert.ok(Number(first!.breaches) > 0);
-        assert.equal(again!.breaches, first!.breaches);
-        const noted = await session`select distinct invariant from pay.invariant_breaches`;
-        assert.deepEqual(noted.map(({ invariant }) => invariant), ["invariant_ledger_totals"]);
-        const [forgotten] = await session`select pay.forget_breaches() as breaches`;
-        assert.equal(forgotten!.breaches, first!.breaches);
-        assert.equal((await session`select from pay.invariant_breaches`).length, 0);
-      });
-      const [row] = await sql`select pay.note_breaches() as breaches`;
-      assert.equal(row!.breaches, "0");
-    });
-    await t.step("find nothing after a reset and a purge of old rows", async () => {
-      assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
-      await assertSilent(sql);
-      await sql`update pay.environments set created_at = created_at - interval '31 days'`;
-      await service.setClock(Date.now() - MONTH_MS - 1_000);
-      await work(service);
-      await work(service, service.other.text);
-      await service.setClock(null);
-      await setLivemode(service, true);
-      while (await service.deps.webhook_store.purge(Date.now()) > 0);
-      await assertSilent(sql);
-    });
-    await t.step("find nothing after a change of an old payment of a live account", async () => {
-      const { environment_id, text: key } = service.other;
-      await setLivemode(service, false);
-      const paid = await sql<{ id: string; status: string }[]>`
-        select id, status from pay.payments
-        where environment_id = ${environment_id} and status in ('completed', 'requires_action')
-          and instrument_id is null and checkout_id is null`;
-      assert.deepEqual(paid.map(({ status }) => status).sort(), ["completed", "requires_action"]);
-      for (const { id, status } of paid) {
-        const move = status === "completed" ? "refund" : "cancel";
-        const moved = await service.call("POST", `${PAYMENTS}/${id}/${move}`, { key, body: {} });
-        assert.ok(moved.status < 300, moved.text);
-      }
-      await setLivemode(service, true);
-      await assertSilent(sql);
-    });
-    await assertBreaks(t, sql, OLD_BREAKS, { live: service.other.environment_id });
-  } finally {
-    await service.close();
-    await hooks.close();
+  await addEndpoint(service, hooks.url("/"));
+  await sql`update pay.webhook_endpoints set created_at = created_at - interval '1 minute'`;
+  await work(service);
+  const verdicts = await checkBooks(sql);
+  await t.step("find nothing after ordinary work", () => assertSilent(sql));
+  await t.step("find nothing in a queue with progress", async () => {
+    const waiting = `update pay.webhook_deliveries set status = 'pending',
+      next_attempt_at = now() - interval '2 hours' where event_type = 'payment.chargeback'`;
+    await afterwards(sql, waiting, assertSilent);
+  });
+  await t.step("are all in BREAKS, and name their promises", () => {
+    const broken = new Set([...LIVE, ...BREAKS.flatMap(([words]) => words.split(" "))]);
+    broken.delete("");
+    const all = verdicts.map(({ invariant }) => invariant.replace("invariant_", ""));
+    assert.deepEqual(all.sort(), [...broken].sort());
+    for (const { promise } of verdicts) assert.match(promise, /^R\d+(, R\d+)*: /);
+  });
+  await assertBreaks(t, sql, BREAKS);
+  for (const statements of BREAKS.flatMap(([, ...all]) => all)) {
+    await t.step(`alarms after ${statements}`, () => afterwards(sql, statements, assertAlarms));
   }
+  await t.step("a stored error is judged by the catalogue: code, type and status", async () => {
+    const DECLINE = '"type":"payment","code":"payment_declined"';
+    const stored = (as: string, status: number) =>
+      afterwards(
+        sql,
+        `update pay.idempotency_keys set status = ${status},
+           body = replace(body, '${DECLINE}', '${as}') where key = 'kept-decline'`,
+        saidBy,
+      );
+    for (const [code, { status, type }] of Object.entries(ERROR_CATALOGUE)) {
+      const as = `"type":"${type}","code":"${code}"`;
+      assert.deepEqual(await stored(as, status), status < 500 ? [] : ["stored_responses"]);
+      assert.deepEqual(await stored(as, 418), ["stored_responses"], code);
+    }
+    for (const as of ['"type":"payment","code":"unknown"', '"type":"x","code":"invalid_json"']) {
+      for (const status of [400, 402]) {
+        assert.deepEqual(await stored(as, status), ["stored_responses"], as);
+      }
+    }
+  });
+  await t.step("a breach of a sandbox is recorded if it is an alarm", async () => {
+    const recorded = (statements: string) =>
+      afterwards(sql, statements, async (session) => {
+        await session`select pay.note_breaches()`;
+        const [row] = await session`select * from pay.health`;
+        return [Number(row!.invariant_breaches) > 0, Number(row!.unmatched_events)];
+      });
+    assert.deepEqual(await recorded(WRONG_MOVEMENT), [true, 0]);
+    assert.deepEqual(await recorded(WRONG_RESPONSE), [false, 0]);
+    assert.deepEqual(await recorded(UNMATCHED), [false, 1]);
+    const of_tester = UNMATCHED.replace("where livemode", "where not livemode");
+    assert.deepEqual(await recorded(of_tester), [false, 0]);
+  });
+  await t.step("each hour reads the texts of late, and another 24th of all", async () => {
+    const found = (age: string) =>
+      afterwards(
+        sql,
+        `update pay.payments set body = 'x', updated_at = updated_at - interval '${age}';
+         delete from pay.transfers`,
+        async (session) => {
+          const counts: number[] = [];
+          for (const part of ["", ...Array(24).keys()]) {
+            await session`select set_config('pay.part_of_texts', ${String(part)}, true)`;
+            counts.push((await session`select from pay.invariant_texts`).length);
+          }
+          return counts;
+        },
+      );
+    const [broken, ...lately] = await found("1 hour");
+    assert.ok(broken! > 10);
+    assert.deepEqual(lately, Array(24).fill(broken));
+    const [all, ...parts] = await found("3 hours");
+    assert.equal(all, broken);
+    assert.equal(parts.reduce((sum, count) => sum + count), broken);
+    assert.ok(Math.max(...parts) < broken!);
+  });
+  await t.step("note_breaches() stores a breach once, forget_breaches() drops it", async () => {
+    await afterwards(sql, "delete from pay.ledger_totals", async (session) => {
+      const [first] = await session`select pay.note_breaches() as breaches`;
+      const [again] = await session`select pay.note_breaches() as breaches`;
+      assert.ok(Number(first!.breaches) > 0);
+      assert.equal(again!.breaches, first!.breaches);
+      const noted = await session`select distinct invariant from pay.invariant_breaches`;
+      assert.deepEqual(noted.map(({ invariant }) => invariant), ["invariant_ledger_totals"]);
+      const [forgotten] = await session`select pay.forget_breaches() as breaches`;
+      assert.equal(forgotten!.breaches, first!.breaches);
+      assert.equal((await session`select from pay.invariant_breaches`).length, 0);
+    });
+    const [row] = await sql`select pay.note_breaches() as breaches`;
+    assert.equal(row!.breaches, "0");
+  });
+  await t.step("find nothing after a reset and a purge of old rows", async () => {
+    assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
+    await assertSilent(sql);
+    await sql`update pay.environments set created_at = created_at - interval '31 days'`;
+    await service.setClock(Date.now() - MONTH_MS - 1_000);
+    await work(service);
+    await work(service, service.other.text);
+    await service.setClock(null);
+    await setLivemode(service, true);
+    while (await service.deps.webhook_store.purge(Date.now()) > 0);
+    await assertSilent(sql);
+  });
+  await t.step("find nothing after a change of an old payment of a live account", async () => {
+    const { environment_id, text: key } = service.other;
+    await setLivemode(service, false);
+    const paid = await sql<{ id: string; status: string }[]>`
+      select id, status from pay.payments
+      where environment_id = ${environment_id} and status in ('completed', 'requires_action')
+        and instrument_id is null and checkout_id is null`;
+    assert.deepEqual(paid.map(({ status }) => status).sort(), ["completed", "requires_action"]);
+    for (const { id, status } of paid) {
+      const move = status === "completed" ? "refund" : "cancel";
+      const moved = await service.call("POST", `${PAYMENTS}/${id}/${move}`, { key, body: {} });
+      assert.ok(moved.status < 300, moved.text);
+    }
+    await setLivemode(service, true);
+    await assertSilent(sql);
+  });
+  await assertBreaks(t, sql, OLD_BREAKS, { live: service.other.environment_id });
 });
 
 /**

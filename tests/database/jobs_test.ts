@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+
 import { digestOf, tenantTables } from "../../apps/operator/cells_database.ts";
 import { openDatabase } from "../../shared/store/database.ts";
 import { RequestLog, type RequestLogEntry, writeTo } from "../../shared/store/request_log.ts";
@@ -147,7 +148,8 @@ const KEPT = new Set([
 ]);
 
 Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
-  const { service, environments: { own, other }, tables } = await startTenants();
+  await using tenants = await startTenants();
+  const { service, environments: { own, other }, tables } = tenants;
   const { sql } = service;
   const count = async (table: string, environment_id: string) => {
     const [row] = await sql.unsafe(
@@ -162,44 +164,40 @@ Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
       rows = row!.rows;
     }
   };
-  try {
-    await service.setClock(Date.now() + 40 * DAY_MS);
-    for (const table of PURGED) {
-      assert.ok(await count(table, own) > 0, table);
-      assert.ok(await count(table, other) > 0, table);
-    }
-    const ends: (() => Promise<void>)[] = [];
-    for (const table of PURGED) {
-      ends.push(
-        await poison(sql, {
-          table,
-          on: "delete",
-          when: `old.environment_id = '${own}'`,
-        }),
-      );
-    }
-    await purgeAll();
-    for (const table of PURGED) {
-      await t.step(`${table}: those of others are deleted`, async () => {
-        assert.equal(await count(table, other), 0);
-        assert.ok(await count(table, own) > 0);
-      });
-    }
-    await t.step("without it everything is deleted", async () => {
-      for (const end of ends) await end();
-      await purgeAll();
-      for (const table of PURGED) assert.equal(await count(table, own), 0, table);
-    });
-    await t.step("a retired environment goes with its rows in every table", async () => {
-      await sql`update pay.environments set retired_at = now() where id = ${own}`;
-      await purgeAll();
-      for (const table of tables.filter((name) => !KEPT.has(name))) {
-        assert.equal(await count(table, own), 0, table);
-      }
-    });
-  } finally {
-    await service.close();
+  await service.setClock(Date.now() + 40 * DAY_MS);
+  for (const table of PURGED) {
+    assert.ok(await count(table, own) > 0, table);
+    assert.ok(await count(table, other) > 0, table);
   }
+  const ends: (() => Promise<void>)[] = [];
+  for (const table of PURGED) {
+    ends.push(
+      await poison(sql, {
+        table,
+        on: "delete",
+        when: `old.environment_id = '${own}'`,
+      }),
+    );
+  }
+  await purgeAll();
+  for (const table of PURGED) {
+    await t.step(`${table}: those of others are deleted`, async () => {
+      assert.equal(await count(table, other), 0);
+      assert.ok(await count(table, own) > 0);
+    });
+  }
+  await t.step("without it everything is deleted", async () => {
+    for (const end of ends) await end();
+    await purgeAll();
+    for (const table of PURGED) assert.equal(await count(table, own), 0, table);
+  });
+  await t.step("a retired environment goes with its rows in every table", async () => {
+    await sql`update pay.environments set retired_at = now() where id = ${own}`;
+    await purgeAll();
+    for (const table of tables.filter((name) => !KEPT.has(name))) {
+      assert.equal(await count(table, own), 0, table);
+    }
+  });
 });
 
 serviceCase("pay.purge() with a sandbox that cannot be ended", async (_, service) => {

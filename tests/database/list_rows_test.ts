@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { ReservedSql } from "postgres";
+import { openSession } from "../support/database/database.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { isCheap } from "../../shared/store/page_request.ts";
 import { serviceCase } from "../support/service/service_case.ts";
@@ -46,7 +47,7 @@ const LIST = `select data, has_more, next_cursor from json_build_array(
   pay.list(request::text, request::text)`;
 
 serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
-  const connection = await service.sql.reserve();
+  await using connection = await openSession(service.sql);
   const lists = everyCombination(ROWS);
   const hash = parseApiKey(service.key.text)!.hash;
   const cost = ({ kind, filters }: FilteredList) =>
@@ -68,53 +69,49 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
     }
     console.log(`${lists.length} lists of ${ROWS} rows: at most ${most} rows were read`);
   };
-  try {
-    await keepStatistics(connection);
-    // The connection caches its plans while the tables are empty.
-    for (const list of lists) await cost(list);
-    await fillLists(connection, service.key.environment_id, { rows: 500 });
-    await connection`update pay.payments set status = 'pending', reference = 'often'`;
+  await keepStatistics(connection);
+  // The connection caches its plans while the tables are empty.
+  for (const list of lists) await cost(list);
+  await fillLists(connection, service.key.environment_id, { rows: 500 });
+  await connection`update pay.payments set status = 'pending', reference = 'often'`;
+  await connection`analyze`;
+  await fillLists(connection, service.key.environment_id, { first: 501, rows: ROWS - 500 });
+  await fillLists(connection, service.other.environment_id, { rows: ROWS });
+  await t.step("with outdated statistics", assertBounded);
+  await t.step("from the middle", async () => {
+    const middle = `pay_${String(ROWS / 2).padStart(26, "0")}`;
+    const { rows } = await rowsRead(connection, LIST, [
+      hash,
+      "payments",
+      String(LIMIT),
+      middle,
+      "{}",
+    ]);
+    assert.ok(rows <= MAX_CHEAP_ROWS, `${rows} rows were read`);
+  });
+  await t.step("with current statistics", async () => {
     await connection`analyze`;
-    await fillLists(connection, service.key.environment_id, { first: 501, rows: ROWS - 500 });
-    await fillLists(connection, service.other.environment_id, { rows: ROWS });
-    await t.step("with outdated statistics", assertBounded);
-    await t.step("from the middle", async () => {
-      const middle = `pay_${String(ROWS / 2).padStart(26, "0")}`;
-      const { rows } = await rowsRead(connection, LIST, [
-        hash,
-        "payments",
-        String(LIMIT),
-        middle,
-        "{}",
-      ]);
-      assert.ok(rows <= MAX_CHEAP_ROWS, `${rows} rows were read`);
-    });
-    await t.step("with current statistics", async () => {
-      await connection`analyze`;
-      await assertBounded();
-    });
-    await t.step("without statistics", async () => {
-      await forgetStatistics(connection);
-      // The plans are made again, which also reads pages.
-      for (const list of lists) await cost(list);
-      await assertBounded();
-    });
-    await t.step("for a key whose environment has no such rows", async () => {
-      const empty = parseApiKey(service.live.text)!.hash;
-      for (const list of lists) {
-        const { kind, filters } = list;
-        const parameters = [empty, kind, String(LIMIT), null, JSON.stringify(filters)];
-        const { rows, pages } = await rowsRead(connection, LIST, parameters);
-        const name = `${kind} ${JSON.stringify(filters)}`;
-        assert.ok(
-          rows <= OTHER_ROWS && pages <= pagesFor(rows, list),
-          `${name}: ${rows}, ${pages}`,
-        );
-      }
-    });
-  } finally {
-    connection.release();
-  }
+    await assertBounded();
+  });
+  await t.step("without statistics", async () => {
+    await forgetStatistics(connection);
+    // The plans are made again, which also reads pages.
+    for (const list of lists) await cost(list);
+    await assertBounded();
+  });
+  await t.step("for a key whose environment has no such rows", async () => {
+    const empty = parseApiKey(service.live.text)!.hash;
+    for (const list of lists) {
+      const { kind, filters } = list;
+      const parameters = [empty, kind, String(LIMIT), null, JSON.stringify(filters)];
+      const { rows, pages } = await rowsRead(connection, LIST, parameters);
+      const name = `${kind} ${JSON.stringify(filters)}`;
+      assert.ok(
+        rows <= OTHER_ROWS && pages <= pagesFor(rows, list),
+        `${name}: ${rows}, ${pages}`,
+      );
+    }
+  });
 });
 
 serviceCase("pay.list() returns each item once for any page size", async (t, service) => {

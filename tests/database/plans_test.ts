@@ -5,19 +5,14 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { afterwards } from "../support/database/invariant_breaches.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 
 async function withDatabase(work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const database = await cloneDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    await work(sql);
-  } finally {
-    await sql.end();
-    await database.drop();
-  }
+  await using database = await cloneDatabase();
+  await using sql = connect(database.url);
+  await work(sql);
 }
 
 /**

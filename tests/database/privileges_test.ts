@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import { connect } from "../support/database/database.ts";
 import { afterwards } from "../support/database/invariant_breaches.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { environmentColumn, startTenants } from "../support/service/tenants.ts";
@@ -290,61 +290,57 @@ const FORBIDDEN: [what: string, statement: string][] = [
 ];
 
 Deno.test("privileges in the schema pay", async (t) => {
-  const { service, tables } = await startTenants();
-  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  await using tenants = await startTenants();
+  const { service, tables } = tenants;
+  await using functions = connect(service.database.functions_url);
   const catalogue = (text: string) => service.sql.unsafe(text);
   const refused = (statement: string) =>
     assert.rejects(functions.unsafe(statement), { code: "42501" }, statement);
-  try {
-    for (const [what, query, violation] of NOTHING) {
-      await t.step(`the catalogue has no violation: ${what}`, async () => {
-        assert.deepEqual([...await catalogue(query)], []);
-        const found = await afterwards(service.sql, violation, (session) => session.unsafe(query));
-        assert.ok(found.length > 0, violation);
-      });
-    }
-    for (
-      const [role, entries] of [
-        ["pay_api", ENTRY_FUNCTIONS],
-        ["pay_operator", OPERATOR_FUNCTIONS],
-      ] as const
-    ) {
-      await t.step(`${role} may execute only ${entries.join(", ")}`, async () => {
-        const rows = await catalogue(`select proname from pg_proc
-          where pronamespace = 'pay'::regnamespace
-            and has_function_privilege('${role}', oid, 'execute')
-          order by proname collate "C"`);
-        assert.deepEqual(rows.map(({ proname }) => proname), entries);
-      });
-    }
-    for (const table of tables) {
-      await t.step(`pay_api is refused every use of ${table}`, async () => {
-        await refused(`select from pay.${table}`);
-        await refused(`insert into pay.${table} default values`);
-        await refused(`update pay.${table} set ${environmentColumn(table)} = ''`);
-        await refused(`delete from pay.${table}`);
-        await refused(`truncate pay.${table}`);
-        await refused(`do 'begin lock table pay.${table} in access share mode; end'`);
-        await refused(`copy pay.${table} to stdout`);
-      });
-    }
-    const rows = await catalogue(`select pronamespace::regnamespace || '.' || proname as name,
-        pronargs, prokind
-      from pg_proc
-      where pronamespace in ${OURS} and prorettype <> 'trigger'::regtype`);
-    for (const { name, pronargs, prokind } of rows) {
-      if (ENTRY_FUNCTIONS.includes(String(name).replace("pay.", ""))) continue;
-      const args = Array.from({ length: Number(pronargs) }, () => "null").join(", ");
-      await t.step(
-        `pay_api is refused ${name}()`,
-        () => refused(`${prokind === "p" ? "call" : "select"} ${name}(${args})`),
-      );
-    }
-    for (const [what, statement] of FORBIDDEN) {
-      await t.step(`pay_api is refused ${what}`, () => refused(statement));
-    }
-  } finally {
-    await functions.end();
-    await service.close();
+  for (const [what, query, violation] of NOTHING) {
+    await t.step(`the catalogue has no violation: ${what}`, async () => {
+      assert.deepEqual([...await catalogue(query)], []);
+      const found = await afterwards(service.sql, violation, (session) => session.unsafe(query));
+      assert.ok(found.length > 0, violation);
+    });
+  }
+  for (
+    const [role, entries] of [
+      ["pay_api", ENTRY_FUNCTIONS],
+      ["pay_operator", OPERATOR_FUNCTIONS],
+    ] as const
+  ) {
+    await t.step(`${role} may execute only ${entries.join(", ")}`, async () => {
+      const rows = await catalogue(`select proname from pg_proc
+        where pronamespace = 'pay'::regnamespace
+          and has_function_privilege('${role}', oid, 'execute')
+        order by proname collate "C"`);
+      assert.deepEqual(rows.map(({ proname }) => proname), entries);
+    });
+  }
+  for (const table of tables) {
+    await t.step(`pay_api is refused every use of ${table}`, async () => {
+      await refused(`select from pay.${table}`);
+      await refused(`insert into pay.${table} default values`);
+      await refused(`update pay.${table} set ${environmentColumn(table)} = ''`);
+      await refused(`delete from pay.${table}`);
+      await refused(`truncate pay.${table}`);
+      await refused(`do 'begin lock table pay.${table} in access share mode; end'`);
+      await refused(`copy pay.${table} to stdout`);
+    });
+  }
+  const rows = await catalogue(`select pronamespace::regnamespace || '.' || proname as name,
+      pronargs, prokind
+    from pg_proc
+    where pronamespace in ${OURS} and prorettype <> 'trigger'::regtype`);
+  for (const { name, pronargs, prokind } of rows) {
+    if (ENTRY_FUNCTIONS.includes(String(name).replace("pay.", ""))) continue;
+    const args = Array.from({ length: Number(pronargs) }, () => "null").join(", ");
+    await t.step(
+      `pay_api is refused ${name}()`,
+      () => refused(`${prokind === "p" ? "call" : "select"} ${name}(${args})`),
+    );
+  }
+  for (const [what, statement] of FORBIDDEN) {
+    await t.step(`pay_api is refused ${what}`, () => refused(statement));
   }
 });

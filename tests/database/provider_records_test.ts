@@ -67,10 +67,10 @@ providerCase("the results of operations of providers", async (t, given) => {
 
   /** Two transactions write a record of their own at once. Returns the outcomes. */
   const recordTwice = async (lock: string, make: () => ProviderRecord) => {
-    const others = [openProviderStore(service), openProviderStore(service)];
-    const begin = () => others.map(({ store }) => store.record([make()]));
+    await using one = openProviderStore(service);
+    await using other = openProviderStore(service);
+    const begin = () => [one, other].map(({ store }) => store.record([make()]));
     const both = await behindLock(sql, lock, begin, "pay.record");
-    for (const { close } of others) await close();
     return both.map(([row]) => row!.outcome).sort();
   };
 

@@ -14,6 +14,7 @@ import {
   reserve,
   succeeded,
 } from "../support/database/provider_flow.ts";
+import { openSession } from "../support/database/database.ts";
 import { commit, refunded } from "../support/database/commit_list.ts";
 import type { ProviderWork } from "../../shared/store/provider_rows.ts";
 
@@ -104,17 +105,18 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     for (let i = 0; i < 20; i++) {
       operations.push((await reserve(functions, live, { delay_ms: 0 })).operation.id);
     }
-    const holder = await sql.reserve();
+    await using holder = await openSession(sql);
     await holder`begin`;
     await holder`select from pay.provider_operations where id = ${operations[0]!} for update`;
-    const others = [openProviderStore(service), openProviderStore(service)];
+    await using one = openProviderStore(service);
+    await using other = openProviderStore(service);
     const leases = await Promise.all(
-      others.flatMap(({ store }) => [1, 2, 3].map(() => store.leaseWork(4, 4, LEASE_MS, now))),
+      [one, other].flatMap(({ store }) =>
+        [1, 2, 3].map(() => store.leaseWork(4, 4, LEASE_MS, now))
+      ),
     );
     const got = leases.flatMap(({ work }) => work).map(({ operation }) => operation!.id);
     await holder`commit`;
-    holder.release();
-    for (const { close } of others) await close();
     got.push(...(await work()).map(({ operation }) => operation!.id));
     assert.deepEqual(got.sort(), operations.sort());
     assert.equal(new Set(got).size, operations.length);

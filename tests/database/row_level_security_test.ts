@@ -26,55 +26,51 @@ const APPEND_ONLY = new Set(["ledger_movements"]);
 const REFERRED_TO = new Set(["environments", "api_keys", "provider_accounts"]);
 
 Deno.test("row-level security", async (t) => {
-  const tenants = await startTenants();
-  try {
-    const { tables, look } = tenants;
-    const closed = Object.fromEntries(tables.map((table) => [table, CLOSED]));
-    for (const [name, settings] of shutSettings()) {
-      await t.step(`${name}: every table hides all rows and accepts none`, async () => {
-        assert.deepEqual(await look(settings), closed);
-      });
-    }
-    await t.step("an environment opens only its rows", () => assertOpens(tenants, "own"));
-    await t.step(
-      "a live environment opens only its rows, the ledger without changes",
-      () => assertOpens(tenants, "live"),
-    );
-    await t.step("a key's hash opens only its secret", async () => {
-      const [secret] = await tenants.service.sql`
-        select hash::text from pay.api_key_secrets
-        where environment_id = ${tenants.environments.own}`;
-      const seen = await look({ "pay.key_hashes": `{"\\${secret!.hash}"}` });
-      const own_secret = {
-        select: { own: 1 },
-        insert: { own: "23505", other: "42501" },
-        update: { own: 1 },
-        delete: { own: 1 },
-      };
-      assert.deepEqual(seen, { ...closed, api_key_secrets: own_secret });
+  await using tenants = await startTenants();
+  const { tables, look } = tenants;
+  const closed = Object.fromEntries(tables.map((table) => [table, CLOSED]));
+  for (const [name, settings] of shutSettings()) {
+    await t.step(`${name}: every table hides all rows and accepts none`, async () => {
+      assert.deepEqual(await look(settings), closed);
     });
-    await t.step("a row cannot be moved to another environment", async () => {
-      const { own, other } = tenants.environments;
-      for (const table of tables) {
-        const is_tenants = environmentColumn(table) === "environment_id" &&
-          !OPERATORS_TABLES.has(table);
-        if (!is_tenants) continue;
-        const move = `update pay.${table} set environment_id = '${other}'
-          where environment_id = '${own}'`;
-        const work = tenants.service.sql.begin(async (sql) => {
-          await sql`set local role pay_owner`;
-          await sql`select set_config('pay.environment_ids', ${`{${own}}`}, true)`;
-          const { count } = await sql.unsafe(move);
-          assert.deepEqual([APPEND_ONLY.has(table), count], [true, 0], table);
-        });
-        if (APPEND_ONLY.has(table)) await work;
-        else await assert.rejects(work, { code: "42501" }, table);
-      }
-    });
-    await assertEachIsNeeded(t, tenants);
-  } finally {
-    await tenants.service.close();
   }
+  await t.step("an environment opens only its rows", () => assertOpens(tenants, "own"));
+  await t.step(
+    "a live environment opens only its rows, the ledger without changes",
+    () => assertOpens(tenants, "live"),
+  );
+  await t.step("a key's hash opens only its secret", async () => {
+    const [secret] = await tenants.service.sql`
+      select hash::text from pay.api_key_secrets
+      where environment_id = ${tenants.environments.own}`;
+    const seen = await look({ "pay.key_hashes": `{"\\${secret!.hash}"}` });
+    const own_secret = {
+      select: { own: 1 },
+      insert: { own: "23505", other: "42501" },
+      update: { own: 1 },
+      delete: { own: 1 },
+    };
+    assert.deepEqual(seen, { ...closed, api_key_secrets: own_secret });
+  });
+  await t.step("a row cannot be moved to another environment", async () => {
+    const { own, other } = tenants.environments;
+    for (const table of tables) {
+      const is_tenants = environmentColumn(table) === "environment_id" &&
+        !OPERATORS_TABLES.has(table);
+      if (!is_tenants) continue;
+      const move = `update pay.${table} set environment_id = '${other}'
+        where environment_id = '${own}'`;
+      const work = tenants.service.sql.begin(async (sql) => {
+        await sql`set local role pay_owner`;
+        await sql`select set_config('pay.environment_ids', ${`{${own}}`}, true)`;
+        const { count } = await sql.unsafe(move);
+        assert.deepEqual([APPEND_ONLY.has(table), count], [true, 0], table);
+      });
+      if (APPEND_ONLY.has(table)) await work;
+      else await assert.rejects(work, { code: "42501" }, table);
+    }
+  });
+  await assertEachIsNeeded(t, tenants);
 });
 
 /** Settings that open no row. */

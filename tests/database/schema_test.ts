@@ -1,9 +1,8 @@
 /** A check of `deno task schema --check`: functions that PostgreSQL takes, and that would fail. */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { findBrokenFunctions } from "../../tools/schema/schema.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 
 /** Functions that PostgreSQL accepts unchecked, and what is found. */
 const BROKEN: [definition: string, problem: RegExp][] = [
@@ -17,25 +16,20 @@ const BROKEN: [definition: string, problem: RegExp][] = [
 ];
 
 Deno.test("findBrokenFunctions() finds", async (t) => {
-  const database = await cloneDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    await sql`set check_function_bodies = off`;
-    for (const [definition, problem] of BROKEN) {
-      await t.step(definition, async () => {
-        await sql.unsafe(`create function pay.broken() ${definition}`);
-        const found = await findBrokenFunctions(database.url);
-        assert.equal(found.length, 1, found.join("\n"));
-        assert.match(found[0]!, problem);
-        await sql`drop function pay.broken()`;
-      });
-    }
-    await t.step("two functions of one name", async () => {
-      await sql`create function pay.load(p_one integer) returns integer language sql as 'select p_one'`;
-      assert.match((await findBrokenFunctions(database.url)).join(), /^pay\.load\(.* one name/);
+  await using database = await cloneDatabase();
+  await using sql = connect(database.url);
+  await sql`set check_function_bodies = off`;
+  for (const [definition, problem] of BROKEN) {
+    await t.step(definition, async () => {
+      await sql.unsafe(`create function pay.broken() ${definition}`);
+      const found = await findBrokenFunctions(database.url);
+      assert.equal(found.length, 1, found.join("\n"));
+      assert.match(found[0]!, problem);
+      await sql`drop function pay.broken()`;
     });
-  } finally {
-    await sql.end();
-    await database.drop();
   }
+  await t.step("two functions of one name", async () => {
+    await sql`create function pay.load(p_one integer) returns integer language sql as 'select p_one'`;
+    assert.match((await findBrokenFunctions(database.url)).join(), /^pay\.load\(.* one name/);
+  });
 });

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { openSession } from "../support/database/database.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { LIST } from "../../shared/store/list_statement.ts";
 import { rowsRead } from "../support/database/pages_read.ts";
@@ -171,15 +172,11 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
     assert.equal(rows.length, 200);
   });
   await t.step("a portion reads only its rows, with the statistics of empty tables", async () => {
-    const connection = await sql.reserve();
-    try {
-      const { rows } = await rowsRead(connection, "select pay.write_search_words()", []);
-      console.log(`${rows} rows for a portion`);
-      // Nine for each event. Reading all events for that takes more.
-      assert.ok(rows <= 10 * 2_000, `${rows} rows were read`);
-    } finally {
-      connection.release();
-    }
+    await using connection = await openSession(sql);
+    const { rows } = await rowsRead(connection, "select pay.write_search_words()", []);
+    console.log(`${rows} rows for a portion`);
+    // Nine for each event. Reading all events for that takes more.
+    assert.ok(rows <= 10 * 2_000, `${rows} rows were read`);
   });
   await sql`analyze pay.events, pay.payments`;
   await t.step("the job writes such portions, too, and remembers so many events", async () => {
@@ -213,13 +210,9 @@ serviceCase(`a search among ${ROWS} payments`, async (t, service) => {
   const rowsOf = async (search: string) => {
     const key_hash = parseApiKey(service.key.text)!.hash;
     const request = { n: 1, key_hash, scope: null, at: new Date(), kind: "payments", limit: 100 };
-    const connection = await sql.reserve();
-    try {
-      const list = JSON.stringify([{ ...request, filters: { search } }]);
-      return (await rowsRead(connection, LIST, [list, list])).rows;
-    } finally {
-      connection.release();
-    }
+    await using connection = await openSession(sql);
+    const list = JSON.stringify([{ ...request, filters: { search } }]);
+    return (await rowsRead(connection, LIST, [list, list])).rows;
   };
   const searches: [string, number][] = [
     [`person${n}@example.com`, 50],

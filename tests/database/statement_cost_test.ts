@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { ReservedSql } from "postgres";
+import { openSession } from "../support/database/database.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import type { Database } from "../../shared/store/database.ts";
 import { COMMIT } from "../../shared/store/commit_statement.ts";
@@ -39,22 +40,18 @@ interface Case {
 /** Registers a test of the pages that statements read. */
 function costCase(name: string, run: (t: Deno.TestContext, test: Case) => Promise<void>): void {
   serviceCase(name, async (t, service) => {
-    const connection = await service.sql.reserve();
-    try {
-      await run(t, {
-        service,
-        connection,
-        insert: (table, columns, values) =>
-          service.sql.unsafe(
-            `insert into pay.${table} (environment_id, ${columns})
-             select $1, ${values} from generate_series(1, ${ROWS}) n`,
-            [service.live.environment_id],
-          ),
-        pages: (query, parameters = []) => pagesRead(connection, query, parameters),
-      });
-    } finally {
-      connection.release();
-    }
+    await using connection = await openSession(service.sql);
+    await run(t, {
+      service,
+      connection,
+      insert: (table, columns, values) =>
+        service.sql.unsafe(
+          `insert into pay.${table} (environment_id, ${columns})
+           select $1, ${values} from generate_series(1, ${ROWS}) n`,
+          [service.live.environment_id],
+        ),
+      pages: (query, parameters = []) => pagesRead(connection, query, parameters),
+    });
   });
 }
 
@@ -153,19 +150,15 @@ serviceCase("pay.poll_deliveries() reads few rows of many endpoints", async (_t,
       e.sequence, 'pending', now() - interval '1 hour', e.created_at
     from pay.events e cross join pay.webhook_endpoints t`;
   await sql`analyze pay.webhook_deliveries`;
-  const connection = await sql.reserve();
-  try {
-    const poll = `select pay.poll_deliveries(p_results => '{}', p_capacity => '{}',
-      p_limit => 1024, p_per_endpoint => $1::int, p_per_environment => $1::int,
-      p_per_account => $1::int, p_poison_ahead => '{}', p_at => now(),
-      p_leased_until => now() + interval '25 s')`;
-    const { rows } = await rowsRead(connection, poll, [String(OF_ALL)]);
-    assert.ok(rows <= ENDPOINTS * MAX_ROWS_EACH, `${rows} rows were read`);
-    const leased = await connection.unsafe(poll, [String(OF_ALL)]);
-    assert.ok(leased.length >= OF_ALL, `${leased.length} were leased`);
-  } finally {
-    connection.release();
-  }
+  await using connection = await openSession(sql);
+  const poll = `select pay.poll_deliveries(p_results => '{}', p_capacity => '{}',
+    p_limit => 1024, p_per_endpoint => $1::int, p_per_environment => $1::int,
+    p_per_account => $1::int, p_poison_ahead => '{}', p_at => now(),
+    p_leased_until => now() + interval '25 s')`;
+  const { rows } = await rowsRead(connection, poll, [String(OF_ALL)]);
+  assert.ok(rows <= ENDPOINTS * MAX_ROWS_EACH, `${rows} rows were read`);
+  const leased = await connection.unsafe(poll, [String(OF_ALL)]);
+  assert.ok(leased.length >= OF_ALL, `${leased.length} were leased`);
 });
 
 costCase("pay.read_inbox() reads few pages of a large inbox", async (_, test) => {

@@ -179,47 +179,43 @@ serviceCase("the conditions of a fault on a request", async (t, service) => {
 
 serviceCase("faults happen exactly as declared to 64 racing requests", async (t, service) => {
   // Two services, because the requests of one wait for each other before they reach the database.
-  const second = startSecondService(service);
-  try {
-    await t.step("one with times 5 beside four with times 1", async () => {
-      const faults = [];
-      for (const times of [5, 1, 1, 1, 1]) {
-        faults.push(await declare(service, { on: "request", fault: "server_error_after", times }));
-      }
-      const race = () =>
-        Promise.all(
-          Array.from({ length: 64 }, (_, i) =>
-            [service, second][i % 2]!.call("POST", PAYMENTS, {
-              body: { amount: 1000, currency: "EUR", ...PAID },
-              idempotency_key: `race-${i}`,
-            })),
-        );
-      const statuses = (await race()).map(({ status }) => status).sort();
-      assert.deepEqual(statuses, [...Array(55).fill(201), ...Array(9).fill(500)]);
-      for (const fault of faults) assert.equal(await left(service, fault), 0);
-      assert.ok((await race()).every(({ status }) => status === 201));
-      assert.equal(await count(service), 64);
+  await using second = startSecondService(service);
+  await t.step("one with times 5 beside four with times 1", async () => {
+    const faults = [];
+    for (const times of [5, 1, 1, 1, 1]) {
+      faults.push(await declare(service, { on: "request", fault: "server_error_after", times }));
+    }
+    const race = () =>
+      Promise.all(
+        Array.from({ length: 64 }, (_, i) =>
+          [service, second][i % 2]!.call("POST", PAYMENTS, {
+            body: { amount: 1000, currency: "EUR", ...PAID },
+            idempotency_key: `race-${i}`,
+          })),
+      );
+    const statuses = (await race()).map(({ status }) => status).sort();
+    assert.deepEqual(statuses, [...Array(55).fill(201), ...Array(9).fill(500)]);
+    for (const fault of faults) assert.equal(await left(service, fault), 0);
+    assert.ok((await race()).every(({ status }) => status === 201));
+    assert.equal(await count(service), 64);
+  });
+  await t.step("two that meet at its last time", async () => {
+    const fault = await declare(service, { on: "request", fault: "server_error_before" });
+    let responses: Promise<TestResponse[]>;
+    await service.sql.begin(async (sql) => {
+      await sql`select from pay.faults where id = ${fault.id} for update`;
+      const body = { amount: 1000, currency: "EUR", ...PAID };
+      responses = Promise.all(
+        [service, second].map((each) => each.call("POST", PAYMENTS, { body })),
+      );
+      await untilWaiting(service.sql, { sessions: 2, calls: "pay.match_fault" });
     });
-    await t.step("two that meet at its last time", async () => {
-      const fault = await declare(service, { on: "request", fault: "server_error_before" });
-      let responses: Promise<TestResponse[]>;
-      await service.sql.begin(async (sql) => {
-        await sql`select from pay.faults where id = ${fault.id} for update`;
-        const body = { amount: 1000, currency: "EUR", ...PAID };
-        responses = Promise.all(
-          [service, second].map((each) => each.call("POST", PAYMENTS, { body })),
-        );
-        await untilWaiting(service.sql, { sessions: 2, calls: "pay.match_fault" });
-      });
-      const faults = (await responses!).map(({ status, headers }) => [
-        status,
-        headers.get("Sandbox-Fault"),
-      ]);
-      assert.deepEqual(faults.sort(), [[201, null], [500, "server_error_before"]]);
-    });
-  } finally {
-    await second.close();
-  }
+    const faults = (await responses!).map(({ status, headers }) => [
+      status,
+      headers.get("Sandbox-Fault"),
+    ]);
+    assert.deepEqual(faults.sort(), [[201, null], [500, "server_error_before"]]);
+  });
 });
 
 const BAD_HEADERS = [

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { openSession } from "../support/database/database.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
@@ -53,19 +54,15 @@ serviceCase("a refund that was decided before an erasure is decided again", asyn
   const { call, pay, sql } = service;
   const customer = { id: "u1", email: "ada.1@example.com", name: "Ada Lovelace" };
   const { id } = (await pay({ customer, ...APPROVED.card })).body;
-  const holder = await sql.reserve();
-  try {
-    await holder`begin`;
-    await holder`select from pay.payments where id = ${id} for update`;
-    const erased = call("DELETE", `${CUSTOMERS}/u1`);
-    await untilWaiting(sql, { calls: "pay.erase_customer" });
-    const refunded = call("POST", `${PAYMENTS}/${id}/refund`, { body: { amount: 10 } });
-    await untilWaiting(sql, { calls: "pay.commit" });
-    await holder`commit`;
-    assert.deepEqual([(await erased).status, (await refunded).status], [200, 201]);
-  } finally {
-    holder.release();
-  }
+  await using holder = await openSession(sql);
+  await holder`begin`;
+  await holder`select from pay.payments where id = ${id} for update`;
+  const erased = call("DELETE", `${CUSTOMERS}/u1`);
+  await untilWaiting(sql, { calls: "pay.erase_customer" });
+  const refunded = call("POST", `${PAYMENTS}/${id}/refund`, { body: { amount: 10 } });
+  await untilWaiting(sql, { calls: "pay.commit" });
+  await holder`commit`;
+  assert.deepEqual([(await erased).status, (await refunded).status], [200, 201]);
   assert.doesNotMatch(await dumpTables(service), /ada\.\d|lovelace/i);
   await assertSilent(sql);
 });

@@ -169,23 +169,19 @@ webhookCase("POST /rotate_secret keeps at most five secrets", async (t, service,
 });
 
 webhookCase("POST /rotate_secret at once leaves five secrets", async (_t, service, hooks) => {
-  const second = startSecondService(service);
-  try {
-    const { id } = await addEndpoint(service, hooks.url("/"));
-    const path = `${ENDPOINTS}/${id}/rotate_secret`;
-    for (let round = 0; round < 6; round++) {
-      const responses = await Promise.all(
-        Array.from({ length: 4 }, (_, i) =>
-          [service, second][i % 2]!.call("POST", path, {
-            body: { expires_in: LONGEST_OVERLAP_S },
-          })),
-      );
-      assert.ok(responses.every(({ status }) => status === 200 || status === 503));
-    }
-    assert.equal(await storedSecrets(service, id), MAX_SECRETS);
-    const arrival = await deliver(service, hooks.arrivals);
-    assert.equal(arrival.headers.get("Payment-Signature")!.split("v1=").length, 1 + MAX_SECRETS);
-  } finally {
-    await second.close();
+  await using second = startSecondService(service);
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  const path = `${ENDPOINTS}/${id}/rotate_secret`;
+  for (let round = 0; round < 6; round++) {
+    const responses = await Promise.all(
+      Array.from({ length: 4 }, (_, i) =>
+        [service, second][i % 2]!.call("POST", path, {
+          body: { expires_in: LONGEST_OVERLAP_S },
+        })),
+    );
+    assert.ok(responses.every(({ status }) => status === 200 || status === 503));
   }
+  assert.equal(await storedSecrets(service, id), MAX_SECRETS);
+  const arrival = await deliver(service, hooks.arrivals);
+  assert.equal(arrival.headers.get("Payment-Signature")!.split("v1=").length, 1 + MAX_SECRETS);
 });

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { openSession } from "../support/database/database.ts";
 import { idFloor, type IdGenerator, idGenerator } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service/service.ts";
@@ -147,22 +148,17 @@ serviceCase("pay.purge() leaves a locked row to the next purge", async (_, servi
   const { environment_id } = service.key;
   const held = await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
   await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
-  const purger = await service.sql.reserve();
+  await using purger = await openSession(service.sql);
   const purgeOnce = async () => {
     await purger`select pay.purge(${new Date(NOW).toISOString()})`;
     return (await rowsOf(service, service.key)).payments;
   };
-  try {
-    await purger`set lock_timeout = '1s'`;
-    await service.sql.begin(async (sql) => {
-      await sql`select from pay.payments where id = ${held} for update`;
-      assert.equal(await purgeOnce(), 1);
-    });
-    assert.equal(await purgeOnce(), 0);
-  } finally {
-    await purger`reset lock_timeout`;
-    purger.release();
-  }
+  await purger`set lock_timeout = '1s'`;
+  await service.sql.begin(async (sql) => {
+    await sql`select from pay.payments where id = ${held} for update`;
+    assert.equal(await purgeOnce(), 1);
+  });
+  assert.equal(await purgeOnce(), 0);
 });
 
 serviceCase("pay_internal.id_floor() equals idFloor()", async (_, { sql }) => {

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
 import { block } from "../support/documents/operations_document.ts";
 import {
@@ -25,12 +25,8 @@ function scheduledCase(
   run: (t: Deno.TestContext, database: ScheduledDatabase) => Promise<void>,
 ): void {
   Deno.test(name, async (t) => {
-    const database = await createScheduledDatabase();
-    try {
-      await run(t, database);
-    } finally {
-      await database.drop();
-    }
+    await using database = await createScheduledDatabase();
+    await run(t, database);
   });
 }
 
@@ -169,28 +165,22 @@ const REFUSED: [url: string, token: string][] = [
   [RELAY_URL, `${RELAY_TOKEN}\r\nX-Injected: 1`],
 ];
 Deno.test("pay.configure_relay() refuses invalid addresses and tokens", async (t) => {
-  const database = await cloneDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    for (const [url, token] of REFUSED) {
-      await t.step(JSON.stringify([url, token.slice(0, 30)]), async () => {
-        await assert.rejects(sql`select pay.configure_relay(${url}, ${token})`, { code: "22023" });
-      });
-    }
-    await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
-    await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
-    assert.equal((await sql`select from pay.settings`).length, 0, "nothing was stored");
-    await t.step("without the extensions nothing is scheduled and nothing fails", async () => {
-      const [row] =
-        await sql`select to_regnamespace('cron') as cron, to_regnamespace('net') as net`;
-      assert.deepEqual({ ...row }, { cron: null, net: null });
-      await sql`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
-      await sql`select pay.wake_dispatcher()`;
+  await using database = await cloneDatabase();
+  await using sql = connect(database.url);
+  for (const [url, token] of REFUSED) {
+    await t.step(JSON.stringify([url, token.slice(0, 30)]), async () => {
+      await assert.rejects(sql`select pay.configure_relay(${url}, ${token})`, { code: "22023" });
     });
-  } finally {
-    await sql.end();
-    await database.drop();
   }
+  await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
+  await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
+  assert.equal((await sql`select from pay.settings`).length, 0, "nothing was stored");
+  await t.step("without the extensions nothing is scheduled and nothing fails", async () => {
+    const [row] = await sql`select to_regnamespace('cron') as cron, to_regnamespace('net') as net`;
+    assert.deepEqual({ ...row }, { cron: null, net: null });
+    await sql`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
+    await sql`select pay.wake_dispatcher()`;
+  });
 });
 
 scheduledCase("pay.health shows the jobs of pg_cron", async (_, database) => {

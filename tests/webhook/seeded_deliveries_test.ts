@@ -30,56 +30,51 @@ function shown(body: string, headers: Iterable<[string, string]>): string {
  * another master secret. Returns the secrets of the two endpoints, and all that they got.
  */
 async function runOnce(webhook_master_secret: string) {
-  const service = await startService({ webhook_master_secret });
+  await using service = await startService({ webhook_master_secret });
   // The first attempts of an event fail, and the clock makes the second one due.
-  const receiver = openRecorder(({ event, headers }) =>
+  await using receiver = openRecorder(({ event, headers }) =>
     event.type === "payment.declined" && headers.get("Webhook-Attempt") === "1" ? 500 : 200
   );
-  try {
-    const seed = { seed: "deliveries", expires_in: 3600 };
-    const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: seed });
-    const options = { key: made.body.test_key };
-    const post = async (path: string, body: unknown = {}) =>
-      (await service.call("POST", path, { body, ...options })).body;
-    const by_url = await addEndpoint(service, receiver.url("/hook"), {}, options);
-    const by_inbox = await addInbox(service, {}, options);
-    const faults = { duplicate: "refund.completed", delay: "transfer.completed" };
-    for (const [fault, event_type] of Object.entries(faults)) {
-      const where = { endpoint_id: by_inbox.id, event_type };
-      const delay_ms = fault === "delay" ? 5_000 : undefined;
-      await post(`${SANDBOX}/faults`, { on: "delivery", fault, where, delay_ms });
-    }
-    const pay = (method: object) =>
-      post(`${V1}/payments`, { amount: 900, currency: "EUR", ...method });
-    await pay(card("4000 0000 0000 0002"));
-    const paid = await pay(APPROVED.card);
-    await post(`${V1}/payments/${paid.id}/refund`, { amount: 200 });
-    await pay(APPROVED.stablecoin);
-    const destination = APPROVED.sepa;
-    await post(`${V1}/transfers`, { amount: 100, currency: "EUR", destination });
-    await pay(card("4000 0000 0000 0259"));
-    for (let body: unknown = { advance: 90_000 }, more = true; more;) {
-      const clock = await post(`${SANDBOX}/clock`, body);
-      body = { to: clock.target };
-      more = clock.has_more;
-    }
-    const inbox = (await readInbox(service, by_inbox.id, "limit=100", options)).body.data;
-    await until(
-      "every delivery has succeeded",
-      async () =>
-        (await service.call("GET", `${DELIVERIES}?status=pending`, options)).body.data.length === 0,
-    );
-    return {
-      secrets: [by_url.secret, by_inbox.secret],
-      url: receiver.arrivals.map(({ text, headers }) => shown(text, headers)).sort(),
-      inbox: inbox.map((one: { body: string; headers: Record<string, string> }) =>
-        shown(one.body, Object.entries(one.headers))
-      ).sort(),
-    };
-  } finally {
-    await receiver.close();
-    await service.close();
+  const seed = { seed: "deliveries", expires_in: 3600 };
+  const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: seed });
+  const options = { key: made.body.test_key };
+  const post = async (path: string, body: unknown = {}) =>
+    (await service.call("POST", path, { body, ...options })).body;
+  const by_url = await addEndpoint(service, receiver.url("/hook"), {}, options);
+  const by_inbox = await addInbox(service, {}, options);
+  const faults = { duplicate: "refund.completed", delay: "transfer.completed" };
+  for (const [fault, event_type] of Object.entries(faults)) {
+    const where = { endpoint_id: by_inbox.id, event_type };
+    const delay_ms = fault === "delay" ? 5_000 : undefined;
+    await post(`${SANDBOX}/faults`, { on: "delivery", fault, where, delay_ms });
   }
+  const pay = (method: object) =>
+    post(`${V1}/payments`, { amount: 900, currency: "EUR", ...method });
+  await pay(card("4000 0000 0000 0002"));
+  const paid = await pay(APPROVED.card);
+  await post(`${V1}/payments/${paid.id}/refund`, { amount: 200 });
+  await pay(APPROVED.stablecoin);
+  const destination = APPROVED.sepa;
+  await post(`${V1}/transfers`, { amount: 100, currency: "EUR", destination });
+  await pay(card("4000 0000 0000 0259"));
+  for (let body: unknown = { advance: 90_000 }, more = true; more;) {
+    const clock = await post(`${SANDBOX}/clock`, body);
+    body = { to: clock.target };
+    more = clock.has_more;
+  }
+  const inbox = (await readInbox(service, by_inbox.id, "limit=100", options)).body.data;
+  await until(
+    "every delivery has succeeded",
+    async () =>
+      (await service.call("GET", `${DELIVERIES}?status=pending`, options)).body.data.length === 0,
+  );
+  return {
+    secrets: [by_url.secret, by_inbox.secret],
+    url: receiver.arrivals.map(({ text, headers }) => shown(text, headers)).sort(),
+    inbox: inbox.map((one: { body: string; headers: Record<string, string> }) =>
+      shown(one.body, Object.entries(one.headers))
+    ).sort(),
+  };
 }
 
 Deno.test("the deliveries of a seeded sandbox are the same in another database", async () => {

@@ -1,6 +1,7 @@
 /** Makes environments and API keys with the functions that an operator calls. */
 
 import postgres from "postgres";
+import { connect } from "./database.ts";
 import { generateApiKey, parseApiKey } from "../../../shared/core/api_key.ts";
 import type { RandomSource } from "../../../shared/core/ids.ts";
 
@@ -52,13 +53,9 @@ export async function createApiKey(
 
 /** Makes a sandbox and its key in a migrated database without environments; returns the key. */
 export async function makeSandboxKey(url: string, prefix?: string): Promise<string> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await using sql = connect(url);
   const environment_id = `env_${"0".repeat(26)}`;
-  try {
-    await createEnvironment(sql, { id: environment_id, account: "one", livemode: false });
-    const id = `key_${"0".repeat(26)}`;
-    return await createApiKey(sql, { id, environment_id, livemode: false, prefix });
-  } finally {
-    await sql.end();
-  }
+  await createEnvironment(sql, { id: environment_id, account: "one", livemode: false });
+  const id = `key_${"0".repeat(26)}`;
+  return await createApiKey(sql, { id, environment_id, livemode: false, prefix });
 }

@@ -47,17 +47,17 @@ export function testServer(): TestServer {
   return JSON.parse(server) as TestServer;
 }
 
-/** Copies the template. Call `drop` at the end of the file. */
-export function cloneDatabase(): Promise<TestDatabase> {
+/** Copies the template. `await using` or `drop` drops the copy. */
+export function cloneDatabase(): Promise<TestDatabase & AsyncDisposable> {
   return createDatabase(testServer().template);
 }
 
 /** Makes a database without migrations, for tests of the programs that apply them. */
-export function createEmptyDatabase(): Promise<TestDatabase> {
+export function createEmptyDatabase(): Promise<TestDatabase & AsyncDisposable> {
   return createDatabase("template1");
 }
 
-async function createDatabase(template: string): Promise<TestDatabase> {
+async function createDatabase(template: string): Promise<TestDatabase & AsyncDisposable> {
   const server = testServer();
   const name = server.clone_prefix + crypto.randomUUID().slice(0, 13);
   await asSuperuser(server, async (sql) => {
@@ -78,21 +78,38 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   const functions_url = new URL(url);
   functions_url.username = server.functions_role.name;
   functions_url.password = server.functions_role.password;
+  const drop = () =>
+    asSuperuser(server, async (sql) => {
+      await sql`drop database ${sql(name)} with (force)`;
+    });
   return {
     url: url.href,
     functions_url: functions_url.href,
-    drop: () =>
-      asSuperuser(server, async (sql) => {
-        await sql`drop database ${sql(name)} with (force)`;
-      }),
+    drop,
+    [Symbol.asyncDispose]: drop,
   };
 }
 
+/** Connects to a database. `await using` ends the sessions. */
+export function connect(url: string, max = 1): postgres.Sql & AsyncDisposable {
+  const sql = postgres(url, { max, onnotice: () => {} });
+  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end() });
+}
+
+/** Opens a session. `await using` rolls back what is open and gives it back. */
+export async function openSession(
+  sql: postgres.Sql,
+): Promise<postgres.ReservedSql & AsyncDisposable> {
+  const session = await sql.reserve();
+  return Object.assign(session, {
+    async [Symbol.asyncDispose]() {
+      await session`rollback`;
+      session.release();
+    },
+  });
+}
+
 async function asSuperuser(server: TestServer, work: (sql: postgres.Sql) => Promise<void>) {
-  const sql = postgres(server.superuser_url, { max: 1, onnotice: () => {} });
-  try {
-    await work(sql);
-  } finally {
-    await sql.end();
-  }
+  await using sql = connect(server.superuser_url);
+  await work(sql);
 }

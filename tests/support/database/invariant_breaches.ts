@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { openSession } from "./database.ts";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
 
 /** Asserts that no invariant has a breach, whether it is an alarm or not. */
@@ -58,13 +59,8 @@ export async function afterwards<T>(
   statements: string,
   look: (session: postgres.Sql) => Promise<T>,
 ): Promise<T> {
-  const session = await sql.reserve();
-  try {
-    await session`begin`;
-    await runUnguarded(session, statements);
-    return await look(session);
-  } finally {
-    await session`rollback`;
-    session.release();
-  }
+  await using session = await openSession(sql);
+  await session`begin`;
+  await runUnguarded(session, statements);
+  return await look(session);
 }

@@ -1,6 +1,7 @@
 /** Waits for sessions that wait for a lock. */
 
 import type postgres from "postgres";
+import { openSession } from "./database.ts";
 import { until } from "../common/until.ts";
 
 /**
@@ -31,12 +32,11 @@ export async function behindLock<T>(
   begin: () => Promise<T>[],
   calls: string,
 ): Promise<T[]> {
-  const holder = await sql.reserve();
+  await using holder = await openSession(sql);
   await holder`begin`;
   await holder.unsafe(lock);
   const works = begin();
   await untilWaiting(sql, { sessions: works.length, calls });
   await holder`commit`;
-  holder.release();
   return await Promise.all(works);
 }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { connect } from "./database.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { ChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
@@ -17,13 +18,13 @@ import { commit, completed, created, type Requested } from "./commit_list.ts";
 /** How long a request holds its operation in these tests. */
 export const LEASE_MS = 15_000;
 
-/** Opens the store as the functions do. Call `close` at the end. */
+/** Opens the store as the functions do. */
 export function openProviderStore(
   { database: { functions_url } }: { database: { functions_url: string } },
-): { store: ProviderStore; chain_store: ChainStore; close: () => Promise<void> } {
+): { store: ProviderStore; chain_store: ChainStore } & AsyncDisposable {
   const database = openDatabase({ url: functions_url });
   const [store, chain_store] = [new ProviderStore(database), new ChainStore(database)];
-  return { store, chain_store, close: () => database.close() };
+  return { store, chain_store, [Symbol.asyncDispose]: () => database.close() };
 }
 
 /** The parts that a test of the live flow gets. */
@@ -45,15 +46,10 @@ export function providerCase(
   run: (t: Deno.TestContext, given: ProviderCase) => Promise<void>,
 ): void {
   serviceCase(name, async (t, service) => {
-    const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
-    const { close, ...stores } = openProviderStore(service);
+    await using functions = connect(service.database.functions_url, 4);
+    await using stores = openProviderStore(service);
     const { sql, live, key } = service;
-    try {
-      await run(t, { service, sql, live, key, functions, ...stores });
-    } finally {
-      await close();
-      await functions.end();
-    }
+    await run(t, { service, sql, live, key, functions, ...stores });
   });
 }
 

@@ -7,7 +7,7 @@ import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { migrate, MIGRATIONS_DIR } from "../../../apps/server/migrations/migrate.ts";
-import { createEmptyDatabase, type TestDatabase } from "./database.ts";
+import { connect, createEmptyDatabase, type TestDatabase } from "./database.ts";
 
 /** The scripts that install the stand-ins, by the name of the extension. */
 export const STAND_INS = {
@@ -18,7 +18,7 @@ export const STAND_INS = {
 const SCHEDULE = "20261124001200";
 
 /** A database whose jobs the test runs. */
-export interface ScheduledDatabase extends TestDatabase {
+export interface ScheduledDatabase extends TestDatabase, AsyncDisposable {
   /** A connection as superuser. */
   sql: postgres.Sql;
   /** A connection as the role that migrated. The jobs run as this role. */
@@ -49,7 +49,7 @@ interface QueuedRequest {
 /** Makes the database. It installs the stand-in before the migration that schedules the jobs. */
 export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
   const database = await createEmptyDatabase();
-  const sql = postgres(database.url, { max: 2, onnotice: () => {} });
+  const sql = connect(database.url, 2);
   const name = new URL(database.url).pathname.slice(1);
   const migrator = `${name}_migrator`;
   const password = crypto.randomUUID();
@@ -66,7 +66,15 @@ export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
     await sql.unsafe(await Deno.readTextFile(path)).simple();
   }
   await migrate(url.href);
-  const jobs = postgres(url.href, { max: 1, onnotice: () => {} });
+  const jobs = connect(url.href);
+  const drop = async () => {
+    await Promise.all([sql.end(), jobs.end()]);
+    await database.drop();
+    const server = new URL(database.url);
+    server.pathname = "/postgres";
+    await using admin = connect(server.href);
+    await admin.unsafe(`drop role "${migrator}"`);
+  };
   return {
     ...database,
     sql,
@@ -94,15 +102,8 @@ export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
         error_msg === null ? false : timed_out
       }, ${error_msg} from taken`;
     },
-    async drop() {
-      await Promise.all([sql.end(), jobs.end()]);
-      await database.drop();
-      const server = new URL(database.url);
-      server.pathname = "/postgres";
-      const admin = postgres(server.href, { max: 1, onnotice: () => {} });
-      await admin.unsafe(`drop role "${migrator}"`);
-      await admin.end();
-    },
+    drop,
+    [Symbol.asyncDispose]: drop,
   };
 }
 

@@ -4,7 +4,7 @@
  * version prints in its own way.
  */
 
-import postgres from "postgres";
+import { connect } from "./database.ts";
 
 /** SQL for the privileges of every role except the owner, in a fixed order. */
 const grants = (acl: string, kind: string, owner: string) =>
@@ -15,17 +15,13 @@ const grants = (acl: string, kind: string, owner: string) =>
 
 /** Returns the description, sorted. */
 export async function describeSchema(url: string): Promise<string[]> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  try {
-    const rows = await sql.begin("read only", async (transaction) => {
-      // With this search path PostgreSQL writes names with their schema.
-      await transaction`set local search_path = pg_catalog`;
-      return await transaction.unsafe<{ line: string }[]>(QUERY);
-    });
-    return rows.map(({ line }) => line);
-  } finally {
-    await sql.end();
-  }
+  await using sql = connect(url);
+  const rows = await sql.begin("read only", async (transaction) => {
+    // With this search path PostgreSQL writes names with their schema.
+    await transaction`set local search_path = pg_catalog`;
+    return await transaction.unsafe<{ line: string }[]>(QUERY);
+  });
+  return rows.map(({ line }) => line);
 }
 
 const QUERY = `

@@ -15,7 +15,7 @@ import {
 } from "./service.ts";
 
 /** A second isolate. */
-interface SecondService {
+interface SecondService extends AsyncDisposable {
   /** Calls a function, by default with the sandbox key of the first service. */
   call(method: string, path: string, options?: KeyedCall): Promise<TestResponse>;
   /** Runs the provider worker until it finds no more work. */
@@ -40,5 +40,6 @@ export function startSecondService(
       keyedCall(product, method, path, { key: first.key.text, ...options }),
     work: () => product.deps.provider_worker.notify(),
     close: () => product.close(),
+    [Symbol.asyncDispose]: () => product.close(),
   };
 }

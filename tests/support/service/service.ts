@@ -11,7 +11,7 @@ import type { OpenDependencies } from "../../../shared/functions/dependencies.ts
 import type { Settings } from "../../../shared/functions/settings.ts";
 import type { LogLine } from "../../../shared/http/log_line.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
-import { cloneDatabase } from "../database/database.ts";
+import { cloneDatabase, connect } from "../database/database.ts";
 import { keyedCall, sentBody } from "./keyed_call.ts";
 import { NeedsInternals } from "./needs_internals.ts";
 import { IS_REMOTE, openProduct } from "./product.ts";
@@ -62,7 +62,7 @@ export interface CallOptions {
 }
 
 /** The running product. */
-export interface TestService {
+export interface TestService extends AsyncDisposable {
   /** Calls a function: `POST /api-v1-payments/v1/payments`. */
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>;
   /** `POST /api-v1-payments/v1/payments` by default with 1000 EUR cents. */
@@ -116,7 +116,7 @@ export async function startService(
   options: Partial<Settings> = {},
 ): Promise<TestService> {
   const database = await cloneDatabase();
-  const sql = postgres(database.url, { max: 4, onnotice: () => {} });
+  const sql = connect(database.url, 4);
   let statements: string[] = [];
   let fixed_ms: number | null = null;
   let server_time = Promise.resolve();
@@ -197,6 +197,12 @@ export async function startService(
     return response;
   }
 
+  const close = async () => {
+    await server_time;
+    await product.close();
+    await sql.end();
+    await database.drop();
+  };
   return {
     call,
     pay: (body = {}, options = {}) =>
@@ -244,12 +250,8 @@ export async function startService(
       if (!IS_REMOTE) setClock(at_ms);
       return !IS_REMOTE;
     },
-    async close() {
-      await server_time;
-      await product.close();
-      await sql.end();
-      await database.drop();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -51,12 +51,8 @@ export function serviceCase(
   options: Parameters<typeof startService>[0] = {},
 ): void {
   Deno.test(name, async (t) => {
-    const service = await startService(options);
-    try {
-      await run(t, service);
-    } finally {
-      await service.close();
-    }
+    await using service = await startService(options);
+    await run(t, service);
   });
 }
 

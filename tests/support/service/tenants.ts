@@ -4,6 +4,7 @@
  */
 
 import postgres from "postgres";
+import { openSession } from "../database/database.ts";
 import { APPROVED_CARD, startService, type TestService } from "./service.ts";
 
 /** The owner of a row, as the first sandbox sees it. */
@@ -24,7 +25,7 @@ export interface Sight {
 export type Settings = Record<string, string>;
 
 /** The tenants of a test file. */
-export interface Tenants {
+export interface Tenants extends AsyncDisposable {
   service: TestService;
   environments: Record<Tenant, string>;
   /** Every table of the schema. */
@@ -132,6 +133,7 @@ export async function startTenants(): Promise<Tenants> {
     service,
     environments,
     tables,
+    [Symbol.asyncDispose]: service.close,
     look: (settings) =>
       inTransaction(sql, async (session) => {
         await become(session, settings);
@@ -161,14 +163,9 @@ async function inTransaction<T>(
   sql: postgres.Sql,
   work: (session: postgres.ReservedSql) => Promise<T>,
 ): Promise<T> {
-  const session = await sql.reserve();
-  try {
-    await session`begin`;
-    return await work(session);
-  } finally {
-    await session`rollback`;
-    session.release();
-  }
+  await using session = await openSession(sql);
+  await session`begin`;
+  return await work(session);
 }
 
 /** Makes the session the owner of the tables, with these settings, until the transaction ends. */

@@ -22,7 +22,6 @@ export interface TwoInstances {
   post(instance: number, ask: Ask): Promise<TestResponse>;
   /** Sends requests in parallel, alternately to the two instances. */
   race(asks: readonly Ask[]): Promise<TestResponse[]>;
-  close(): Promise<void>;
 }
 
 /**
@@ -42,36 +41,17 @@ export function raceCase(
   run: (t: Deno.TestContext, two: TwoInstances) => Promise<void>,
 ): void {
   Deno.test(name, async (t) => {
-    const two = await startTwoInstances();
-    try {
-      await run(t, two);
-    } finally {
-      await two.close();
-    }
+    await using service = await startService();
+    await using first = startSecondService(service, NO_DISPATCHER);
+    await using second = startSecondService(service, NO_DISPATCHER);
+    const post = (instance: number, { path, ...options }: Ask) =>
+      [first, second][instance % 2]!.call("POST", path, options);
+    const race = (asks: readonly Ask[]) => Promise.all(asks.map((ask, i) => post(i, ask)));
+    // Opens the connections of both pools, so that requests of the first race meet.
+    const path = "/api-v1-payments/v1/payments";
+    await race(Array.from({ length: 16 }, () => ({ path, body: {} })));
+    await run(t, { service, post, race });
   });
-}
-
-/** Starts two instances over a new database. */
-async function startTwoInstances(): Promise<TwoInstances> {
-  const service = await startService();
-  const instances = [0, 1].map(() => startSecondService(service, NO_DISPATCHER));
-  const post = (instance: number, { path, ...options }: Ask) =>
-    instances[instance % 2]!.call("POST", path, options);
-  // Opens the connections of both pools, so that requests of the first race meet.
-  await Promise.all(Array.from({ length: 16 }, (_, i) =>
-    post(i, {
-      path: "/api-v1-payments/v1/payments",
-      body: {},
-    })));
-  return {
-    service,
-    post,
-    race: (asks) => Promise.all(asks.map((ask, i) => post(i, ask))),
-    async close() {
-      for (const { close } of instances) await close();
-      await service.close();
-    },
-  };
 }
 
 /** Requests that create and move payments, and reset the sandbox. */

@@ -60,13 +60,9 @@ export function liveCase(
   run: (t: Deno.TestContext, service: TestService, receiver: RecordingReceiver) => Promise<void>,
 ): void {
   Deno.test(name, async (t) => {
-    const receiver = openRecorder(() => 200, HOOKS_CERTIFICATE);
-    const service = await startService(leadingTo(receiver.port));
-    try {
-      await run(t, service, receiver);
-    } finally {
-      await Promise.all([service.close(), receiver.close()]);
-    }
+    await using receiver = openRecorder(() => 200, HOOKS_CERTIFICATE);
+    await using service = await startService(leadingTo(receiver.port));
+    await run(t, service, receiver);
   });
 }
 

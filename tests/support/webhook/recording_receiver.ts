@@ -32,7 +32,7 @@ export interface Arrival {
 type Judge = (arrival: Arrival) => number | Response | Promise<number | Response>;
 
 /** A running receiver. */
-export interface RecordingReceiver {
+export interface RecordingReceiver extends AsyncDisposable {
   port: number;
   url(path: string): string;
   arrivals: Arrival[];
@@ -76,17 +76,19 @@ export function openRecorder(
       return typeof response === "number" ? new Response(null, { status: response }) : response;
     },
   );
+  // Aborts the responses that a failed test still holds back.
+  const close = () => {
+    abort.abort();
+    return server.finished;
+  };
   const receiver: RecordingReceiver = {
     port: server.addr.port,
     url: (path) => `http://127.0.0.1:${server.addr.port}${path}`,
     arrivals,
     at: (path) => arrivals.filter((arrival) => arrival.path === path),
     judge,
-    // Aborts the responses that a failed test still holds back.
-    close: () => {
-      abort.abort();
-      return server.finished;
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
   return receiver;
 }

@@ -10,14 +10,8 @@ export function webhookCase(
   options: Parameters<typeof startService>[0] = {},
 ): void {
   Deno.test(name, async (t) => {
-    const service = await startService(options);
-    const receiver = openRecorder();
-    try {
-      await run(t, service, receiver);
-    } finally {
-      // In parallel: the service waits for attempts in flight, and the receiver aborts the
-      // responses that it holds back.
-      await Promise.all([service.close(), receiver.close()]);
-    }
+    await using service = await startService(options);
+    await using receiver = openRecorder();
+    await run(t, service, receiver);
   });
 }
