@@ -2,7 +2,7 @@
 
 import { type List, listOf, type Page } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
-import type { Transport } from "./transport.ts";
+import { Collection } from "./resource.ts";
 import type {
   CapturePaymentInput,
   CreatePaymentInput,
@@ -17,18 +17,12 @@ import type {
   Refund,
 } from "./resources.ts";
 
-const PAYMENTS = "/api-v1-payments/v1/payments";
 /** The fields of totals that are added up. */
 const SUMS = ["count", "amount_minor", "amount_captured", "amount_refunded"] as const;
-const REFUNDS = "/api-v1-payments/v1/refunds";
 
 /** Operations on payments. A failed one throws a `PaymentsError`. */
-export class Payments {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+export class Payments extends Collection<Payment, ListPaymentsParams> {
+  protected readonly path = "/api-v1-payments/v1/payments";
 
   /**
    * Creates a payment. If it is declined, the call throws an `ApiError` with status 402, the
@@ -36,17 +30,7 @@ export class Payments {
    * payment.
    */
   create(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
-    return this.#transport.send({ method: "POST", path: [PAYMENTS], body: input }, options);
-  }
-
-  /** Retrieves a payment. */
-  retrieve(id: string, options?: ReadOptions): Promise<Payment> {
-    return this.#transport.send({ method: "GET", path: [PAYMENTS, id] }, options);
-  }
-
-  /** Lists payments, newest first. */
-  list(params?: ListPaymentsParams, options?: ReadOptions): List<Payment> {
-    return listOf(this.#transport, [PAYMENTS], params, options);
+    return this.transport.post([this.path], input, options);
   }
 
   /**
@@ -56,9 +40,9 @@ export class Payments {
   async totals(params?: PaymentTotalsParams, options?: ReadOptions): Promise<Page<PaymentTotal>> {
     const totals = new Map<string, PaymentTotal>();
     for (let starting_after = params?.starting_after;;) {
-      const page = await this.#transport.send<Page<PaymentTotal>>({
+      const page = await this.transport.send<Page<PaymentTotal>>({
         method: "GET",
-        path: [`${PAYMENTS}/totals`],
+        path: [`${this.path}/totals`],
         query: { ...params, starting_after },
       }, options);
       for (const total of page.data) {
@@ -78,8 +62,7 @@ export class Payments {
     input: CapturePaymentInput = {},
     options?: RequestOptions,
   ): Promise<Payment> {
-    const path = [PAYMENTS, id, "capture"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([this.path, id, "capture"], input, options);
   }
 
   /**
@@ -87,8 +70,7 @@ export class Payments {
    * 409 `invalid_state`.
    */
   cancel(id: string, options?: RequestOptions): Promise<Payment> {
-    const path = [PAYMENTS, id, "cancel"];
-    return this.#transport.send({ method: "POST", path }, options);
+    return this.transport.post([this.path, id, "cancel"], undefined, options);
   }
 
   /**
@@ -96,8 +78,7 @@ export class Payments {
    * `refund.completed` and `refund.failed` show its result.
    */
   refund(id: string, input: CreateRefundInput = {}, options?: RequestOptions): Promise<Refund> {
-    const path = [PAYMENTS, id, "refund"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([this.path, id, "refund"], input, options);
   }
 
   /**
@@ -105,15 +86,12 @@ export class Payments {
    * by bank must name its `destination`. While one has no result: 409 `invalid_state`.
    */
   deleteBankDetails(id: string, options?: RequestOptions): Promise<DeletedBankDetails> {
-    return this.#transport.send(
-      { method: "DELETE", path: [PAYMENTS, id, "bank_details"] },
-      options,
-    );
+    return this.transport.delete([this.path, id, "bank_details"], options);
   }
 
   /** Lists the refunds of a payment, newest first. */
   listRefunds(id: string, params?: ListParams, options?: ReadOptions): List<Refund> {
-    return listOf(this.#transport, [PAYMENTS, id, "refunds"], params, options);
+    return listOf(this.transport, [this.path, id, "refunds"], params, options);
   }
 }
 
@@ -121,20 +99,6 @@ export class Payments {
  * Operations on the refunds of all payments. A failed one throws a `PaymentsError`.
  * `payments.refund` creates refunds.
  */
-export class Refunds {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** Retrieves a refund. */
-  retrieve(id: string, options?: ReadOptions): Promise<Refund> {
-    return this.#transport.send({ method: "GET", path: [REFUNDS, id] }, options);
-  }
-
-  /** Lists refunds, newest first. */
-  list(params?: ListRefundsParams, options?: ReadOptions): List<Refund> {
-    return listOf(this.#transport, [REFUNDS], params, options);
-  }
+export class Refunds extends Collection<Refund, ListRefundsParams> {
+  protected readonly path = "/api-v1-payments/v1/refunds";
 }

@@ -6,7 +6,7 @@ import { checkedObject } from "./checked_object.ts";
 import { ApiError } from "./errors.ts";
 import { type List, listOf } from "./list.ts";
 import { type ReadOptions, type RequestOptions, timeoutOfWait } from "./request_options.ts";
-import type { Transport } from "./transport.ts";
+import { Resource } from "./resource.ts";
 import type {
   AdvanceInput,
   AdvanceRefundInput,
@@ -48,26 +48,18 @@ export interface ReadChangesParams {
 }
 
 /** Operations of the sandbox. A failed one throws a `PaymentsError`. */
-export class Sandbox {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
+export class Sandbox extends Resource {
   /**
    * Creates a payment, in a chosen state with `outcome`. A declined payment is returned like any
    * other; `payments.create` throws an error for it.
    */
   createPayment(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
-    const path = [`${SANDBOX}/payments`];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/payments`], input, options);
   }
 
   /** Moves a payment to another status. If that cannot follow: 409 `invalid_state`. */
   advance(id: string, input: AdvanceInput, options?: RequestOptions): Promise<Payment> {
-    const path = [`${SANDBOX}/payments`, id, "advance"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/payments`, id, "advance"], input, options);
   }
 
   /**
@@ -80,8 +72,7 @@ export class Sandbox {
     input: AuthenticateInput = {},
     options?: RequestOptions,
   ): Promise<Payment> {
-    const path = [`${SANDBOX}/payments`, id, "authenticate"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/payments`, id, "authenticate"], input, options);
   }
 
   /**
@@ -93,14 +84,12 @@ export class Sandbox {
     input: PayCheckoutInput,
     options?: RequestOptions,
   ): Promise<PaidCheckout> {
-    const path = [`${SANDBOX}/checkouts`, id, "pay"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/checkouts`, id, "pay"], input, options);
   }
 
   /** Completes a pending refund, or makes it fail. */
   advanceRefund(id: string, input: AdvanceRefundInput, options?: RequestOptions): Promise<Refund> {
-    const path = [`${SANDBOX}/refunds`, id, "advance"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/refunds`, id, "advance"], input, options);
   }
 
   /** Moves a pending transfer to another status. */
@@ -109,8 +98,7 @@ export class Sandbox {
     input: AdvanceTransferInput,
     options?: RequestOptions,
   ): Promise<Transfer> {
-    const path = [`${SANDBOX}/transfers`, id, "advance"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/transfers`, id, "advance"], input, options);
   }
 
   /**
@@ -118,18 +106,17 @@ export class Sandbox {
    * of the returned delivery shows that.
    */
   trigger(input: TriggerInput, options?: RequestOptions): Promise<WebhookDelivery> {
-    const path = [`${SANDBOX}/webhooks/trigger`];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/webhooks/trigger`], input, options);
   }
 
   /** Lists the requests that the sandbox has handled, newest first: the last 1 000. */
   listRequests(params?: ListRequestsParams, options?: ReadOptions): List<LoggedRequest> {
-    return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
+    return listOf(this.transport, [`${SANDBOX}/requests`], params, options);
   }
 
   /** Retrieves a request of the log with its bodies. */
   retrieveRequest(id: string, options?: ReadOptions): Promise<LoggedRequest> {
-    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/requests`, id] }, options);
+    return this.transport.get([`${SANDBOX}/requests`, id], options);
   }
 
   /**
@@ -138,7 +125,7 @@ export class Sandbox {
    */
   transcript(options?: ReadOptions): Promise<string> {
     const path = [`${SANDBOX}/transcript`];
-    return this.#transport.send({ method: "GET", path, isText: true }, options);
+    return this.transport.send({ method: "GET", path, isText: true }, options);
   }
 
   /**
@@ -147,7 +134,7 @@ export class Sandbox {
    */
   changes(params: ReadChangesParams = {}, options: ReadOptions = {}): Promise<Changes> {
     const query = checkedObject("params", params);
-    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/changes`], query }, {
+    return this.transport.send({ method: "GET", path: [`${SANDBOX}/changes`], query }, {
       ...options,
       timeoutMs: options.timeoutMs ?? timeoutOfWait(query.wait),
     });
@@ -155,13 +142,13 @@ export class Sandbox {
 
   /** Retrieves the clock of the sandbox. */
   clock(options?: ReadOptions): Promise<Clock> {
-    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/clock`] }, options);
+    return this.transport.get([`${SANDBOX}/clock`], options);
   }
 
   /** Lists what the clock brings next: the number and the first time of each kind. */
   due(params?: DueParams, options?: ReadOptions): Promise<Due> {
     const path = [`${SANDBOX}/clock/due`];
-    return this.#transport.send({ method: "GET", path, query: params }, options);
+    return this.transport.send({ method: "GET", path, query: params }, options);
   }
 
   /**
@@ -172,7 +159,7 @@ export class Sandbox {
   async setClock(input: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> {
     const path = [`${SANDBOX}/clock`];
     const send = (body: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> =>
-      this.#transport.send({ method: "POST", path, body }, options);
+      this.transport.send({ method: "POST", path, body }, options);
     const { idempotencyKey: _, ...others } = options ?? {};
     let clock = await send(input, options);
     while (clock.has_more) {
@@ -189,22 +176,22 @@ export class Sandbox {
 
   /** Declares a fault: the next matching targets fail in this way. */
   createFault(input: CreateFaultInput, options?: RequestOptions): Promise<Fault> {
-    return this.#transport.send({ method: "POST", path: [FAULTS], body: input }, options);
+    return this.transport.post([FAULTS], input, options);
   }
 
   /** Lists declared faults, newest first. */
   listFaults(params?: ListParams, options?: ReadOptions): List<Fault> {
-    return listOf(this.#transport, [FAULTS], params, options);
+    return listOf(this.transport, [FAULTS], params, options);
   }
 
   /** Retrieves a declared fault. `left` tells how often it will still happen. */
   retrieveFault(id: string, options?: ReadOptions): Promise<Fault> {
-    return this.#transport.send({ method: "GET", path: [FAULTS, id] }, options);
+    return this.transport.get([FAULTS, id], options);
   }
 
   /** Deletes a declared fault: it does not happen any more. */
   deleteFault(id: string, options?: RequestOptions): Promise<DeletedFault> {
-    return this.#transport.send({ method: "DELETE", path: [FAULTS, id] }, options);
+    return this.transport.delete([FAULTS, id], options);
   }
 
   /**
@@ -212,7 +199,6 @@ export class Sandbox {
    * the real one again. API keys stay, and webhook endpoints unless the input says otherwise.
    */
   reset(input: ResetSandboxInput = {}, options?: RequestOptions): Promise<SandboxReset> {
-    const path = [`${SANDBOX}/reset`];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([`${SANDBOX}/reset`], input, options);
   }
 }

@@ -3,44 +3,29 @@
  * themselves. Only test keys can make them.
  */
 
-import { type List, listOf } from "./list.ts";
-import type { ReadOptions, RequestOptions } from "./request_options.ts";
-import type { Transport } from "./transport.ts";
+import type { RequestOptions } from "./request_options.ts";
+import { Collection } from "./resource.ts";
 import type {
   ApiKeyWithSecret,
   CreateSandboxInput,
   CreateSandboxKeyInput,
   DisposableSandbox,
-  ListParams,
   SandboxWithKey,
 } from "./resources.ts";
 
-const SANDBOXES = "/api-v1-sandbox/sandboxes";
-
-/** Operations on disposable sandboxes. A failed one throws a `PaymentsError`. */
-export class Sandboxes {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+/**
+ * Operations on disposable sandboxes: `retrieve` finds one for up to 24 hours after its end, and
+ * `list` has those that have not ended. A failed one throws a `PaymentsError`.
+ */
+export class Sandboxes extends Collection<DisposableSandbox> {
+  protected readonly path = "/api-v1-sandbox/sandboxes";
 
   /**
    * Makes a sandbox. Use its `test_key` with a client of its own. The key of a disposable sandbox
    * makes no further ones.
    */
   create(input: CreateSandboxInput = {}, options?: RequestOptions): Promise<SandboxWithKey> {
-    return this.#transport.send({ method: "POST", path: [SANDBOXES], body: input }, options);
-  }
-
-  /** Retrieves a sandbox, for up to 24 hours after its end. */
-  retrieve(id: string, options?: ReadOptions): Promise<DisposableSandbox> {
-    return this.#transport.send({ method: "GET", path: [SANDBOXES, id] }, options);
-  }
-
-  /** Lists the sandboxes that have not ended, newest first. */
-  list(params?: ListParams, options?: ReadOptions): List<DisposableSandbox> {
-    return listOf(this.#transport, [SANDBOXES], params, options);
+    return this.transport.post([this.path], input, options);
   }
 
   /** Makes a further key of a sandbox. It has at most the scopes of the caller's key. */
@@ -49,12 +34,11 @@ export class Sandboxes {
     input: CreateSandboxKeyInput = {},
     options?: RequestOptions,
   ): Promise<ApiKeyWithSecret> {
-    const path = [SANDBOXES, id, "keys"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([this.path, id, "keys"], input, options);
   }
 
   /** Ends a sandbox and its keys at once. Deleting it again changes nothing. */
   delete(id: string, options?: RequestOptions): Promise<DisposableSandbox> {
-    return this.#transport.send({ method: "DELETE", path: [SANDBOXES, id] }, options);
+    return this.transport.delete([this.path, id], options);
   }
 }

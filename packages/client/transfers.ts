@@ -1,8 +1,7 @@
 /** Transfers: money out of the available balance (contract §3). */
 
-import { type List, listOf } from "./list.ts";
-import type { ReadOptions, RequestOptions } from "./request_options.ts";
-import type { Transport } from "./transport.ts";
+import type { RequestOptions } from "./request_options.ts";
+import { Collection } from "./resource.ts";
 import type {
   CreateTransferInput,
   DeletedBankDetails,
@@ -10,35 +9,18 @@ import type {
   Transfer,
 } from "./resources.ts";
 
-const TRANSFERS = "/api-v1-payments/v1/transfers";
-
 /** Operations on transfers. A failed one throws a `PaymentsError`. */
-export class Transfers {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+export class Transfers extends Collection<Transfer, ListTransfersParams> {
+  protected readonly path = "/api-v1-payments/v1/transfers";
 
   /** Creates a transfer. If the available balance is too low: 402 `balance_insufficient`. */
   create(input: CreateTransferInput, options?: RequestOptions): Promise<Transfer> {
-    return this.#transport.send({ method: "POST", path: [TRANSFERS], body: input }, options);
-  }
-
-  /** Retrieves a transfer. */
-  retrieve(id: string, options?: ReadOptions): Promise<Transfer> {
-    return this.#transport.send({ method: "GET", path: [TRANSFERS, id] }, options);
-  }
-
-  /** Lists transfers, newest first. */
-  list(params?: ListTransfersParams, options?: ReadOptions): List<Transfer> {
-    return listOf(this.#transport, [TRANSFERS], params, options);
+    return this.transport.post([this.path], input, options);
   }
 
   /** Cancels a `pending` transfer. In another status: 409 `invalid_state`. */
   cancel(id: string, options?: RequestOptions): Promise<Transfer> {
-    const path = [TRANSFERS, id, "cancel"];
-    return this.#transport.send({ method: "POST", path }, options);
+    return this.transport.post([this.path, id, "cancel"], undefined, options);
   }
 
   /**
@@ -46,7 +28,6 @@ export class Transfers {
    * `pending`: 409 `invalid_state`.
    */
   deleteBankDetails(id: string, options?: RequestOptions): Promise<DeletedBankDetails> {
-    const path = [TRANSFERS, id, "bank_details"];
-    return this.#transport.send({ method: "DELETE", path }, options);
+    return this.transport.delete([this.path, id, "bank_details"], options);
   }
 }

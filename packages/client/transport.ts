@@ -18,6 +18,7 @@ import {
   checkedTimeout,
   faultHeader,
   READ_OPTIONS,
+  type ReadOptions,
   REQUEST_OPTIONS,
   type RequestOptions,
 } from "./request_options.ts";
@@ -104,6 +105,18 @@ export class Transport {
       if (delay_ms === null) throw result.error;
       await runtime.sleep(delay_ms, signal);
     }
+  }
+
+  get<T>(path: readonly string[], options?: ReadOptions): Promise<T> {
+    return this.send({ method: "GET", path }, options);
+  }
+
+  post<T>(path: readonly string[], body?: object, options?: RequestOptions): Promise<T> {
+    return this.send({ method: "POST", path, body }, options);
+  }
+
+  delete<T>(path: readonly string[], options?: RequestOptions): Promise<T> {
+    return this.send({ method: "DELETE", path }, options);
   }
 
   #headers({ body }: ApiRequest, idempotencyKey: string | null): Record<string, string> {

@@ -1,9 +1,8 @@
 /** Webhook endpoints, events and deliveries (contract §4). */
 
 import { Inbox, type ReadInboxParams } from "./inbox.ts";
-import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
-import type { Transport } from "./transport.ts";
+import { Collection } from "./resource.ts";
 import type {
   CreateWebhookEndpointInput,
   DeletedWebhookEndpoint,
@@ -14,7 +13,6 @@ import type {
   Instrument,
   InstrumentEventType,
   ListEventsParams,
-  ListParams,
   ListWebhookDeliveriesParams,
   Payment,
   PaymentEventType,
@@ -61,34 +59,16 @@ export interface EventOf<Type extends EventType> {
 /** An event of any type. A comparison of `type` narrows the type of `data.object`. */
 export type Event = { [Type in EventType]: EventOf<Type> }[EventType];
 
-const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
-const DELIVERIES = "/api-v1-payments/v1/webhook_deliveries";
-const EVENTS = "/api-v1-payments/v1/events";
-
 /** Operations on webhook endpoints. A failed one throws a `PaymentsError`. */
-export class WebhookEndpoints {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+export class WebhookEndpoints extends Collection<WebhookEndpoint> {
+  protected readonly path = "/api-v1-payments/v1/webhook_endpoints";
 
   /** Creates an endpoint. Store its secret, because the API does not show it again. */
   create(
     input: CreateWebhookEndpointInput,
     options?: RequestOptions,
   ): Promise<WebhookEndpointWithSecret> {
-    return this.#transport.send({ method: "POST", path: [ENDPOINTS], body: input }, options);
-  }
-
-  /** Retrieves an endpoint. */
-  retrieve(id: string, options?: ReadOptions): Promise<WebhookEndpoint> {
-    return this.#transport.send({ method: "GET", path: [ENDPOINTS, id] }, options);
-  }
-
-  /** Lists endpoints, newest first. */
-  list(params?: ListParams, options?: ReadOptions): List<WebhookEndpoint> {
-    return listOf(this.#transport, [ENDPOINTS], params, options);
+    return this.transport.post([this.path], input, options);
   }
 
   /** Changes the given fields of an endpoint. */
@@ -97,8 +77,8 @@ export class WebhookEndpoints {
     input: UpdateWebhookEndpointInput,
     options?: RequestOptions,
   ): Promise<WebhookEndpoint> {
-    return this.#transport.send(
-      { method: "PUT", path: [ENDPOINTS, id], body: input },
+    return this.transport.send(
+      { method: "PUT", path: [this.path, id], body: input },
       options,
     );
   }
@@ -109,7 +89,7 @@ export class WebhookEndpoints {
    * that has been deleted.
    */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhookEndpoint> {
-    return this.#transport.send({ method: "DELETE", path: [ENDPOINTS, id] }, options);
+    return this.transport.delete([this.path, id], options);
   }
 
   /** Adds a secret to an endpoint. The older secrets expire after `expires_in` seconds. */
@@ -118,13 +98,12 @@ export class WebhookEndpoints {
     input: RotateSecretInput = {},
     options?: RequestOptions,
   ): Promise<WebhookEndpointWithSecret> {
-    const path = [ENDPOINTS, id, "rotate_secret"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([this.path, id, "rotate_secret"], input, options);
   }
 
   /** Reads the deliveries of an endpoint that has an inbox. Await it, or iterate over it. */
   inbox(id: string, params?: ReadInboxParams, options?: ReadOptions): Inbox {
-    return new Inbox(this.#transport, [ENDPOINTS, id, "inbox"], params, options);
+    return new Inbox(this.transport, [this.path, id, "inbox"], params, options);
   }
 
   /**
@@ -132,51 +111,21 @@ export class WebhookEndpoints {
    * is true, call it again with `next_cursor` as `starting_after`.
    */
   recover(id: string, input: RecoverInput, options?: RequestOptions): Promise<Recovery> {
-    const path = [ENDPOINTS, id, "recover"];
-    return this.#transport.send({ method: "POST", path, body: input }, options);
+    return this.transport.post([this.path, id, "recover"], input, options);
   }
 }
 
-/** Operations on deliveries. A failed one throws a `PaymentsError`. */
-export class WebhookDeliveries {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** Retrieves a delivery with its attempts. */
-  retrieve(id: string, options?: ReadOptions): Promise<WebhookDelivery> {
-    return this.#transport.send({ method: "GET", path: [DELIVERIES, id] }, options);
-  }
-
-  /** Lists deliveries, newest first. */
-  list(params?: ListWebhookDeliveriesParams, options?: ReadOptions): List<WebhookDelivery> {
-    return listOf(this.#transport, [DELIVERIES], params, options);
-  }
+/** Operations on deliveries with their attempts. A failed one throws a `PaymentsError`. */
+export class WebhookDeliveries extends Collection<WebhookDelivery, ListWebhookDeliveriesParams> {
+  protected readonly path = "/api-v1-payments/v1/webhook_deliveries";
 
   /** Sends the event of a delivery again. The event keeps its id. */
   redeliver(id: string, options?: RequestOptions): Promise<WebhookDelivery> {
-    const path = [DELIVERIES, id, "redeliver"];
-    return this.#transport.send({ method: "POST", path }, options);
+    return this.transport.post([this.path, id, "redeliver"], undefined, options);
   }
 }
 
 /** Operations on events. A failed one throws a `PaymentsError`. */
-export class Events {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** Retrieves an event. */
-  retrieve(id: string, options?: ReadOptions): Promise<Event> {
-    return this.#transport.send({ method: "GET", path: [EVENTS, id] }, options);
-  }
-
-  /** Lists events, newest first. */
-  list(params?: ListEventsParams, options?: ReadOptions): List<Event> {
-    return listOf(this.#transport, [EVENTS], params, options);
-  }
+export class Events extends Collection<Event, ListEventsParams> {
+  protected readonly path = "/api-v1-payments/v1/events";
 }

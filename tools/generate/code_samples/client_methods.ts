@@ -26,12 +26,11 @@ async function readMethods(): Promise<Record<string, string>> {
   });
   const found: Record<string, string> = {};
   for (const [name, resource] of Object.entries(client)) {
-    const prototype = Object.getPrototypeOf(resource) as Record<string, Method>;
-    for (const method of Object.getOwnPropertyNames(prototype)) {
-      if (method === "constructor") continue;
+    const methods = resource as Record<string, Method>;
+    for (const method of methodsOf(resource)) {
       // Without an id it refuses one in place of the body or the query.
       for (const args of [[ID, {}], [{}]]) {
-        await (async () => await prototype[method]!.apply(resource, args))().catch(() => {});
+        await (async () => await methods[method]!(...args))().catch(() => {});
         if (request !== "") break;
       }
       const address = ADDRESSES.find(({ operation, path, alias_of }) =>
@@ -42,4 +41,15 @@ async function readMethods(): Promise<Record<string, string>> {
     }
   }
   return found;
+}
+
+/** The names of the methods of a resource of the client, also those of its base. */
+export function methodsOf(resource: object): string[] {
+  const names: string[] = [];
+  for (
+    let of = Object.getPrototypeOf(resource);
+    of !== Object.prototype;
+    of = Object.getPrototypeOf(of)
+  ) names.push(...Object.getOwnPropertyNames(of));
+  return [...new Set(names)].filter((name) => name !== "constructor");
 }
