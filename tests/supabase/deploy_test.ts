@@ -6,12 +6,9 @@
 import assert from "node:assert/strict";
 import { join, relative } from "node:path";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
-import { startFunctions } from "../support/supabase/function_process.ts";
-import { openManagementApi, writeFiles } from "../support/supabase/management_api.ts";
-import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
-import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import { deployService } from "../support/supabase/deployed_service.ts";
+import { PROJECT_REF } from "../support/supabase/supabase_cli.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
-import { block } from "../support/documents/operations_document.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 import { outputOf } from "../support/common/output_of.ts";
 
@@ -41,85 +38,49 @@ const FIRST_PAYMENT = {
 } as const;
 
 Deno.test("docs/operations/deploy.md deploys to a Supabase project", async (t) => {
-  const project = await copyProject();
-  const api = await openManagementApi(project.path);
-  const server = await startSupabaseServer(17);
-  const uploaded = await Deno.makeTempDir({ prefix: "payments-uploaded-" });
-  try {
-    for (const path of PLANTED) {
-      await Deno.writeTextFile(join(project.path, path), "SECRET=planted\n");
+  await using open = new AsyncDisposableStack();
+  const { project, api, server, printed, start } = await deployService(open, PLANTED);
+  await t.step("the documented commands deploy everything, without a terminal", async () => {
+    assert.deepEqual([...api.functions.keys()].sort(), [...NAMES]);
+    assert.deepEqual(api.unknown, []);
+    assert.deepEqual(await migrate(server.url), []);
+    assert.deepEqual([...api.secrets.keys()].sort(), ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET"]);
+    for (const [name, value] of api.secrets) {
+      assert.match(value, /^[0-9a-f]{64}$/);
+      assert.ok(printed.includes(`${name}=${value}`), "a secret must be shown once");
     }
-    const script = await block("Deploying to a Supabase project", "console");
-    await t.step("the documented commands succeed without a terminal", async () => {
-      const { code, stdout, stderr } = await project.runScript(
-        script.replaceAll("<ref>", PROJECT_REF),
-        api.profile,
-        server.url,
-      );
-      assert.equal(code, 0, stderr + stdout);
-      assert.doesNotMatch(stderr + stdout, /WARN/);
-      assert.deepEqual([...api.functions.keys()].sort(), [...NAMES]);
-      assert.deepEqual(api.unknown, []);
-      assert.deepEqual(await migrate(server.url), []);
-      assert.deepEqual([...api.secrets.keys()].sort(), ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET"]);
-      for (const [name, value] of api.secrets) {
-        assert.match(value, /^[0-9a-f]{64}$/);
-        assert.ok(stdout.includes(`${name}=${value}`), "a secret must be shown once");
+  });
+  const key = await makeSandboxKey(server.url);
+  for (const name of NAMES) {
+    const { metadata, files } = api.functions.get(name)!;
+    await t.step(`${name} requires no JWT and starts at its index.ts`, () => {
+      const { verify_jwt, entrypoint_path, import_map_path } = metadata;
+      const folder = `supabase/functions/${name}`;
+      assert.deepEqual({ verify_jwt, entrypoint_path, import_map_path }, {
+        verify_jwt: false,
+        entrypoint_path: `${folder}/index.ts`,
+        import_map_path: `${folder}/deno.json`,
+      });
+    });
+    await t.step(`${name} uploads exactly its imports, unchanged`, async () => {
+      assert.deepEqual([...files.keys()].sort(), await importsOf(project.path, name));
+      for (const [path, text] of files) {
+        assert.equal(text, await Deno.readTextFile(join(project.path, path)), path);
       }
     });
-    for (const name of NAMES) {
-      const deployed = () => api.functions.get(name)!;
-      await t.step(`${name} requires no JWT and starts at its index.ts`, () => {
-        const { verify_jwt, entrypoint_path, import_map_path } = deployed().metadata;
-        const folder = `supabase/functions/${name}`;
-        assert.deepEqual({ verify_jwt, entrypoint_path, import_map_path }, {
-          verify_jwt: false,
-          entrypoint_path: `${folder}/index.ts`,
-          import_map_path: `${folder}/deno.json`,
-        });
-      });
-      await t.step(`${name} uploads exactly its imports, unchanged`, async () => {
-        const expected = await importsOf(project.path, name);
-        assert.deepEqual([...deployed().files.keys()].sort(), expected);
-        for (const [path, text] of deployed().files) {
-          assert.equal(text, await Deno.readTextFile(join(project.path, path)), path);
-        }
-      });
-    }
-    const key = await makeSandboxKey(server.url);
-    for (const name of NAMES) {
-      await t.step(`${name} alone in a folder creates a payment on Deno 2.1.4`, async () => {
-        await writeFiles(join(uploaded, name), api.functions.get(name)!);
-        const environment = {
-          // The variables that Supabase sets, and the secrets.
-          SUPABASE_DB_URL: server.url,
-          SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
-          ...Object.fromEntries(api.secrets),
-        };
-        const process = await startFunctions([name], environment, undefined, join(uploaded, name));
-        try {
-          const { path, body } = FIRST_PAYMENT[name];
-          const response = await keyedCall(process.origin, "POST", `/${name}${path}`, {
-            key,
-            body,
-          });
-          assert.deepEqual([response.status, response.body.status], [201, "completed"]);
-          assert.ok(
-            response.headers.get("Location")?.startsWith(
-              `https://${PROJECT_REF}.supabase.co/functions/v1/api-v1-payments/v1/payments/pay_`,
-            ),
-          );
-          assert.deepEqual(process.complaints, []);
-        } finally {
-          await process.close();
-        }
-      });
-    }
-  } finally {
-    await api.close();
-    await project.close();
-    await server.close();
-    await Deno.remove(uploaded, { recursive: true });
+    await t.step(`${name} alone in a folder creates a payment on Deno 2.1.4`, async () => {
+      const process = await start(name);
+      const { path, body } = FIRST_PAYMENT[name];
+      const options = { key, body };
+      const response = await keyedCall(process.origin, "POST", `/${name}${path}`, options);
+      assert.deepEqual([response.status, response.body.status], [201, "completed"]);
+      assert.ok(
+        response.headers.get("Location")?.startsWith(
+          `https://${PROJECT_REF}.supabase.co/functions/v1/api-v1-payments/v1/payments/pay_`,
+        ),
+      );
+      assert.deepEqual(process.complaints, []);
+    });
   }
 });
 

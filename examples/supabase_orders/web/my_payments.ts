@@ -1,7 +1,7 @@
 /**
  * The payments of the signed-in user, for a page of the shop: a list, and the same list after each
  * change. `checkout` sends the user's id as `customer.id`, and `pay.expose` lets the user read
- * these payments. `database.types.ts` has the types, which the Supabase CLI generates.
+ * these payments. `database.types.ts` has the types of what it reads.
  */
 
 import type { SupabaseClient } from "@supabase/supabase-js";

@@ -7,53 +7,26 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import postgres from "postgres";
 import { PaymentsClient } from "../../../packages/client/mod.ts";
+import { outputOf } from "../common/output_of.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
-import { block } from "../documents/operations_document.ts";
 import { codeBlocks } from "../documents/readme_document.ts";
-import { type FunctionProcess, startFunctions } from "../supabase/function_process.ts";
-import { openManagementApi, writeFiles } from "../supabase/management_api.ts";
-import { copyProject, PROJECT_REF } from "../supabase/supabase_cli.ts";
-import { startSupabaseServer } from "../supabase/supabase_server.ts";
+import { deployService } from "../supabase/deployed_service.ts";
+import type { FunctionProcess } from "../supabase/function_process.ts";
+import { PROJECT_REF } from "../supabase/supabase_cli.ts";
 
 const README = new URL("../../../examples/supabase_orders/README.md", import.meta.url);
 
-/** Follows the READMEs: deploys the service and then the example. */
+/** Follows the README: deploys the service and then the example. */
 export async function openSupabaseProject() {
   await using opening = new AsyncDisposableStack();
-  const project = await copyProject();
-  opening.defer(() => project.close());
-  const api = await openManagementApi(project.path);
-  opening.defer(() => api.close());
-  const server = await startSupabaseServer(17);
-  opening.defer(() => server.close());
+  const { api, server, project, run, start } = await deployService(opening);
   const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
   opening.defer(() => sql.end());
-
-  const run = async (script: string) => {
-    const { code, stdout, stderr } = await project.runScript(script, api.profile, server.url);
-    assert.equal(code, 0, stderr + stdout);
-    assert.doesNotMatch(stderr + stdout, /WARN/);
-  };
-  const service = await block("Deploying to a Supabase project", "console");
-  await run(service.replaceAll("<ref>", PROJECT_REF));
   const key = await makeSandboxKey(server.url);
-  const folder = await Deno.makeTempDir({ prefix: "payments-uploaded-" });
-  opening.defer(() => Deno.remove(folder, { recursive: true }));
-  const start = async (name: string, environment: Record<string, string>) => {
-    const deployed = api.functions.get(name);
-    assert.ok(deployed, `${name} is not deployed`);
-    await writeFiles(join(folder, name), deployed);
-    const variables = { SUPABASE_DB_URL: server.url, ...environment };
-    const process = await startFunctions([name], variables, () => {}, join(folder, name));
-    opening.defer(() => process.close());
-    return process;
-  };
   const own = {
-    SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
     CHECKOUT_URL: "https://pay.example.com/",
     // The receiver is a process of this machine.
     ALLOW_PRIVATE_WEBHOOKS: "true",
-    ...Object.fromEntries(api.secrets),
   };
   const payments = await start("api-v1-payments", own);
   const sandbox = await start("api-v1-sandbox", own);
@@ -73,11 +46,8 @@ export async function openSupabaseProject() {
   const [copy] = readme.filter(({ language }) => language === "sh");
   const deploy = readme.find(({ text }) => text.includes("functions deploy"))!;
   await run(`test_key=${key} webhook_secret=${endpoint.secret}\n${copy!.text}${deploy.text}`);
-  const given = Object.fromEntries(
-    ["PAYMENTS_API_KEY", "WEBHOOK_SECRET"].map((name) => [name, api.secrets.get(name)!]),
-  );
-  const checkout = await start("checkout", { ...given, PAYMENTS_BASE_URL: payments.origin });
-  const webhook = await start("payment-webhook", given);
+  const checkout = await start("checkout", { PAYMENTS_BASE_URL: payments.origin });
+  const webhook = await start("payment-webhook");
   // Each process of the test has an address of its own.
   const webhook_url = `${webhook.origin}/payment-webhook`;
   await client.webhookEndpoints.update(endpoint.id, { url: webhook_url });
@@ -93,24 +63,18 @@ export async function openSupabaseProject() {
     verify_jwt: Object.fromEntries(
       [...api.functions].map(([name, { metadata }]) => [name, metadata["verify_jwt"]]),
     ) as Record<string, unknown>,
-    /** The types that the CLI generates for the tables and views of the example, formatted. */
-    async types() {
+    /** Checks the types of the page with those that the CLI generates, as step 2 makes them. */
+    async checkTypes() {
       const target = `--remote=${server.url}`;
       const { code, stdout, stderr } = await project.run(
         ...["gen", "types", "--schema", "public,payments", target],
       );
       assert.equal(code, 0, stderr);
+      const web = join(project.path, "examples/supabase_orders/web");
       // The CLI first says that the server of the test has no TLS.
       const types = stdout.slice(stdout.indexOf("export type Json"));
-      const format = new Deno.Command(Deno.execPath(), {
-        args: ["fmt", "--line-width", "100", "--ext", "ts", "-"],
-        stdin: "piped",
-        stdout: "piped",
-      }).spawn();
-      const writer = format.stdin.getWriter();
-      await writer.write(new TextEncoder().encode(types));
-      await writer.close();
-      return new TextDecoder().decode((await format.output()).stdout);
+      await Deno.writeTextFile(join(web, "database.types.ts"), types);
+      await outputOf([Deno.execPath(), "check", "../try_stack.ts"], { cwd: web });
     },
     /** Lines that the functions of the example have printed. */
     complaints: () => [checkout, webhook].flatMap(({ complaints }: FunctionProcess) => complaints),

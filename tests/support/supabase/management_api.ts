@@ -4,7 +4,7 @@
  * bundles, which arrive as multipart uploads.
  */
 
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 /** A deployed function. */
 interface DeployedFunction {
@@ -102,12 +102,4 @@ function describe(slug: string, functions: ReadonlyMap<string, DeployedFunction>
     updated_at: 1,
     ...functions.get(slug)!.metadata,
   };
-}
-
-/** Writes the files of a deployed function into a folder. */
-export async function writeFiles(folder: string, { files }: DeployedFunction): Promise<void> {
-  for (const [path, text] of files) {
-    await Deno.mkdir(join(folder, dirname(path)), { recursive: true });
-    await Deno.writeTextFile(join(folder, path), text);
-  }
 }
