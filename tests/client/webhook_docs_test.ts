@@ -11,8 +11,8 @@ import "stripe";
 import vectors from "../../packages/client/test_vectors/webhook_signatures.json" with {
   type: "json",
 };
-import { runCommand } from "../support/package/installed_package.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { signDelivery } from "../../shared/core/webhook_signature.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -161,13 +161,6 @@ function codeBlock(heading: string, fence: string): string {
   return `${block}\n`;
 }
 
-/** Runs a command in a folder until it exits. Fails on a nonzero status. */
-async function run(cwd: string, args: readonly string[], env = {}): Promise<string> {
-  const { code, stdout, stderr } = await runCommand({ args, cwd, env });
-  assert.equal(code, 0, `${args.join(" ")}\n${stderr}`);
-  return stdout;
-}
-
 /** Registers a test that needs an interpreter and a folder of its own. */
 async function testWith(
   interpreter: string,
@@ -195,7 +188,9 @@ for (const language of DOCUMENTED_LANGUAGES) {
     const code = adapt(codeBlock(heading, fence));
     await Deno.writeTextFile(`${folder}/${file}`, "append" in caller ? code + caller.append : code);
     if ("code" in caller) await Deno.writeTextFile(`${folder}/${caller.file}`, caller.code);
-    const lines = (await run(folder, [...command, VECTORS_PATH])).trimEnd().split("\n");
+    const lines = (await outputOf([...command, VECTORS_PATH], { cwd: folder })).trimEnd().split(
+      "\n",
+    );
     const actual = VECTORS.map((vector, i) => `${vector.name}: ${lines[i]}`);
     const expected = VECTORS.map(({ name, expect }) =>
       `${name}: ${expect === "valid" ? "valid" : "refused"}`
@@ -216,7 +211,7 @@ await testWith(
       ) continue;
       await Deno.writeTextFile(`${folder}/delivery.json`, body);
       const env = { header: header ?? "", secret, body: "delivery.json" };
-      const response = await run(folder, ["sh", "-c", script], env);
+      const response = await outputOf(["sh", "-c", script], { cwd: folder, env });
       assert.equal(response.trim(), expect === "valid" ? "match" : "no match", name);
       compared++;
     }
@@ -253,7 +248,7 @@ async function runLiveCases(folder: string, files: Record<string, string>, comma
   for (const [name, text] of Object.entries(files)) {
     await Deno.writeTextFile(`${folder}/${name}`, text);
   }
-  const printed = (await run(folder, command)).trimEnd().split("\n");
+  const printed = (await outputOf(command, { cwd: folder })).trimEnd().split("\n");
   assert.deepEqual(printed, cases.map((one) => one.expected));
 }
 

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { curlOf, typescriptOf } from "../../apps/console/data/snippets.ts";
 import { CLIENT_METHODS } from "../../tools/generate/code_samples/client_methods.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** Operations without a place of their own, and the reason. */
@@ -97,11 +98,9 @@ for (const text of HOSTILE) {
       body: JSON.stringify({ text }),
     });
     // The shell prints the arguments that it reads from the command.
-    const { stdout } = await new Deno.Command("sh", {
-      args: ["-c", `curl() { printf '%s\\0' "$@"; }\n${command}`],
-      env: { PAYMENTS_API_KEY: "the key" },
-    }).output();
-    assert.deepEqual(new TextDecoder().decode(stdout).split("\0"), [
+    const script = `curl() { printf '%s\\0' "$@"; }\n${command}`;
+    const printed = await outputOf(["sh", "-c", script], { env: { PAYMENTS_API_KEY: "the key" } });
+    assert.deepEqual(printed.split("\0"), [
       "-X",
       "POST",
       "http://127.0.0.1/v1/payments",

@@ -5,28 +5,12 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { until } from "../support/common/until.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { consoleCase, keepScreenshot } from "../support/console/console_case.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-
-/** Runs a program with a script on standard input. Returns its output. */
-async function runText(
-  program: string,
-  args: string[],
-  script: string,
-  env: Record<string, string>,
-): Promise<string> {
-  const options = { args, env, stdin: "piped", stdout: "piped", stderr: "piped" } as const;
-  const child = new Deno.Command(program, options).spawn();
-  const input = child.stdin.getWriter();
-  await input.write(new TextEncoder().encode(script));
-  await input.close();
-  const { success, stdout, stderr } = await child.output();
-  assert.ok(success, new TextDecoder().decode(stderr));
-  return new TextDecoder().decode(stdout);
-}
 
 consoleCase("from an API key to a delivered webhook", async (step, place) => {
   const { start, send, make } = place;
@@ -86,13 +70,15 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     };
     const id = page.url().split("/").at(-1)!;
     const env = { PAYMENTS_API_KEY: start.test_key, PAYMENTS_BASE_URL: start.base_url };
-    const response = await runText("sh", ["-s"], `${await copied("curl")} -sS -i`, env);
+    const curl = `${await copied("curl")} -sS -i`;
+    const response = await outputOf(["sh", "-s"], { env, input: curl });
     assert.match(response, /idempotent-replayed: true/i);
     assert.ok(response.includes(`"id":"${id}"`), response);
     const imports = { "@payments-api/client": new URL("packages/client/mod.ts", ROOT).href };
     const map = encodeURIComponent(JSON.stringify({ imports }));
     const args = ["run", "-A", "--no-config", `--import-map=data:application/json,${map}`, "-"];
-    const printed = await runText(Deno.execPath(), args, await copied("TypeScript"), env);
+    const program = { env, input: await copied("TypeScript") };
+    const printed = await outputOf([Deno.execPath(), ...args], program);
     assert.ok(printed.includes(`id: "${id}"`), printed);
     await press(/^API calls/);
   });

@@ -9,11 +9,11 @@ import { fileURLToPath } from "node:url";
 import Stripe from "stripe";
 import { signWebhook } from "../../packages/client/mod.ts";
 import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { call, wordsOf } from "../support/package/command_line.ts";
-import { runCommand } from "../support/package/installed_package.ts";
 import { withServedService } from "../support/service/served_service.ts";
 import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
 
@@ -40,9 +40,7 @@ function runModule(text: string, env: Record<string, string>): Promise<string[]>
     const path = join(folder, "page.ts");
     await Deno.writeTextFile(path, text);
     const args = [Deno.execPath(), "run", "-A", "--no-check", `--config=${CONFIG}`, path];
-    const { code, stdout, stderr } = await runCommand({ args, cwd: folder, env });
-    assert.equal(code, 0, stderr);
-    return stdout.trimEnd().split("\n");
+    return (await outputOf(args, { cwd: folder, env })).trimEnd().split("\n");
   });
 }
 

@@ -33,7 +33,7 @@ import { lacksPrograms } from "../support/common/programs.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { freePort } from "../support/common/free_port.ts";
-import { outputOf } from "../support/common/output_of.ts";
+import { outputOf } from "../support/common/running_command.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Variables that the code reads and other programs set. */

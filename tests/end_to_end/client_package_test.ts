@@ -12,12 +12,8 @@ import { methodsOf } from "../../tools/generate/code_samples/client_methods.ts";
 import { readCloneDocument } from "../support/documents/clone_documents.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
-import {
-  OFFLINE,
-  OTHER_NODES,
-  otherAccount,
-  runCommand,
-} from "../support/package/installed_package.ts";
+import { outputOf } from "../support/common/running_command.ts";
+import { OFFLINE, OTHER_NODES, otherAccount } from "../support/package/installed_package.ts";
 import { copySources, withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 
@@ -99,10 +95,8 @@ Deno.test({
             PAYMENTS_BASE_URL: base_url,
           };
           const args = ["npm", "install", "--no-audit", "--no-fund", archive];
-          const installed = await runCommand({ args, cwd, env, account });
-          assert.equal(installed.code, 0, installed.stderr);
-          const used = await runCommand({ args: ["node", program], cwd, env, account });
-          assert.equal(used.stdout, expected!.text, used.stderr);
+          await outputOf(args, { cwd, env, account });
+          assert.equal(await outputOf(["node", program], { cwd, env, account }), expected!.text);
         }));
       const programs: [name: string, command: string[]][] = [
         ["Node", ["node"]],
@@ -157,12 +151,6 @@ function fetched(package_version: string, program: string): string[] {
 }
 
 /** Runs a program and returns its output. Throws if the program fails. */
-async function run(args: readonly string[], cwd: string, env: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await runCommand({
-    args,
-    cwd,
-    env: { npm_config_audit: "false", ...env },
-  });
-  assert.equal(code, 0, `${args.join(" ")}\n${stdout}${stderr}`);
-  return stdout;
+function run(args: readonly string[], cwd: string, env: Record<string, string> = {}) {
+  return outputOf(args, { cwd, env: { npm_config_audit: "false", ...env } });
 }

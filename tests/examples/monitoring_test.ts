@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { lacksPrograms } from "../support/common/programs.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
-import { outputOf } from "../support/common/output_of.ts";
+import { outputOf, runCommand } from "../support/common/running_command.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDER = `${ROOT}examples/monitoring`;
@@ -39,20 +39,9 @@ const NAMES = [
 
 /** Runs promtool in the folder of the examples. Returns its output. */
 async function promtool(args: string[], input = ""): Promise<string> {
-  const child = new Deno.Command("promtool", {
-    args,
-    cwd: FOLDER,
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const [{ code, stdout, stderr }] = await Promise.all([
-    child.output(),
-    new Response(input).body!.pipeTo(child.stdin),
-  ]);
-  const printed = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-  assert.equal(code, 0, `promtool ${args.join(" ")}\n${printed}`);
-  return printed;
+  const { code, output } = await runCommand({ args: ["promtool", ...args], cwd: FOLDER, input });
+  assert.equal(code, 0, `promtool ${args.join(" ")}\n${output}`);
+  return output;
 }
 
 const ignore = await lacksPrograms("metrics and alerts", ["promtool"]);
@@ -145,7 +134,7 @@ Deno.test("the dashboard has Grafana's schema", async () => {
       export const dashboard: Json<Dashboard> = ${dashboard};`,
     );
     const check = ["check", "--quiet", "--frozen", "--config", `${ROOT}deno.json`, file];
-    await outputOf([Deno.execPath(), ...check], { env: { NO_COLOR: "1" } });
+    await outputOf([Deno.execPath(), ...check]);
   } finally {
     await Deno.remove(file);
   }

@@ -17,6 +17,7 @@ import type {
 import { VERSION } from "../../packages/client/user_agent.ts";
 import { codeBlocks } from "../support/documents/readme_document.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
+import { runCommand } from "../support/common/running_command.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import {
   browserCase,
@@ -65,7 +66,7 @@ interface Order {
 }
 
 /** The commands that start them. */
-const STARTS: Record<string, [program: string, ...args: string[]]> = {
+const STARTS: Record<string, string[]> = {
   express_shop: ["node", "server.js"],
   fastapi_shop: [".venv/bin/uvicorn", "shop:app", "--port", "0"],
 };
@@ -101,16 +102,15 @@ async function startWithoutPage(name: string, folder: string, { start }: Console
     const { status, body } = await start.call(request.method, pathname, sent);
     return Response.json({ ...body, url: null }, { status });
   });
-  const [program, ...args] = STARTS[name]!;
-  const { code, stderr } = await new Deno.Command(program, {
-    ...{ args, cwd: join(folder, "examples", name) },
+  const { code, stderr } = await runCommand({
+    ...{ args: STARTS[name]!, cwd: join(folder, "examples", name) },
     env: {
       PAYMENTS_BASE_URL: `http://127.0.0.1:${service.addr.port}`,
       ...{ PAYMENTS_API_KEY: start.test_key, WEBHOOK_SECRET: "whsec_", ADMIN_TOKEN },
     },
-  }).output();
+  });
   assert.notEqual(code, 0);
-  assert.match(new TextDecoder().decode(stderr), /CHECKOUT_URL/);
+  assert.match(stderr, /CHECKOUT_URL/);
 }
 
 class ShopSteps {

@@ -52,7 +52,7 @@ printed = []
 exec(compile(sys.argv[1], "sample.py", "exec"), {"print": printed.append})
 print(json.dumps(printed[0]))
 `;
-import { outputOf } from "../support/common/output_of.ts";
+import { outputOf } from "../support/common/running_command.ts";
 
 /** Every language of the samples. */
 const SAMPLE_LANGUAGES: readonly SampleLanguage[] = [

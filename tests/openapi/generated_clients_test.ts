@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { outputOf } from "../support/common/output_of.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 

@@ -9,9 +9,9 @@ import { readArguments } from "../../packages/sandbox/command.ts";
 import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
 import { PACKAGE_NAME } from "../../packages/sandbox/package_name.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { call, withCommands, wordsOf, writeCredentials } from "../support/package/command_line.ts";
-import { runCommand } from "../support/package/installed_package.ts";
 
 Deno.test("each example of the help can be parsed by its command", () => {
   for (const command of COMMANDS) {
@@ -138,8 +138,8 @@ for (
     const script = `${stdout}
 COMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
 _${PACKAGE_NAME.replaceAll("-", "_")}; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const completed = await runCommand({ args: ["bash", "-c", script], cwd: "/", env: {} });
-    const found = completed.stdout.trim().split("\n").filter((word) => word !== "--help");
+    const completed = await outputOf(["bash", "-c", script], { cwd: "/" });
+    const found = completed.trim().split("\n").filter((word) => word !== "--help");
     assert.deepEqual(found.sort(), [...new Set(expected)].sort());
   });
 }

@@ -62,13 +62,13 @@ Deno.test("listen goes on where it stopped, with the same endpoint and secret", 
     const first = await listen();
     const ids = await pay(client, 3);
     await until("all have arrived", () => receiver.arrivals.length === 6);
-    assert.equal(await first.end("SIGINT"), 0);
+    assert.equal((await first.end("SIGINT")).code, 0);
     // Nobody listens now.
     ids.push(...await pay(client, 3));
     const second = await listen();
     ids.push(...await pay(client, 1));
     await until("the others have arrived", () => receiver.arrivals.length >= 14);
-    assert.equal(await second.end(), 0);
+    assert.equal((await second.end()).code, 0);
     assert.deepEqual(arrived(receiver), expectedOf(ids));
     const secrets = [first, second].map((command) => /whsec_\S+/.exec(command.stderr())![0]);
     assert.equal(secrets[0], secrets[1]);
@@ -95,7 +95,7 @@ Deno.test("listen finishes the delivery under way when it is stopped, and acknow
     const ended = first.end("SIGINT");
     await first.printed(/Ending after the response to this delivery/);
     release();
-    assert.equal(await ended, 0);
+    assert.equal((await ended).code, 0);
     assert.match(first.stdout(), /payment\.completed {2}pay_\w+ {2}200/);
     const { data } = await client.webhookDeliveries.list();
     assert.deepEqual(data.map(({ status }) => status), ["delivered"]);
@@ -147,7 +147,7 @@ Deno.test("listen shows a failure and goes on, and waits for a receiver that doe
       assert.match(first!, new RegExp(`payment\\.created  ${id}  500${response}`));
       assert.match(second!, new RegExp(`payment\\.completed  ${id}  302${response}`));
       // Every response acknowledges the delivery, at the latest when listen ends.
-      assert.equal(await command.end(), 0);
+      assert.equal((await command.end()).code, 0);
       for await (const { status } of client.webhookDeliveries.list()) {
         assert.equal(status, "delivered");
       }
@@ -250,7 +250,7 @@ Deno.test("listen --json prints the endpoint, and a line for each delivery", () 
     assert.equal(command.stderr(), "");
     // The sandbox has ended, or the key was revoked.
     await client.webhookEndpoints.delete(endpoint.id);
-    assert.equal(await command.ended(), 1);
+    assert.equal((await command.ended).code, 1);
     const last = command.stdout().trim().split("\n").at(-1)!;
     assert.equal(JSON.parse(last).error.code, "not_found");
   }));

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { List } from "../../packages/client/list.ts";
 import type { LoggedRequest } from "../../packages/client/mod.ts";
 import { RequestTail } from "../../packages/sandbox/request_tail.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { until } from "../support/common/until.ts";
-import { call, launch } from "../support/package/command_line.ts";
+import { call, launch, PROGRAM } from "../support/package/command_line.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 const PAYMENT = { amount: 1999, currency: "EUR", outcome: "success" } as const;
@@ -64,7 +65,7 @@ Deno.test("logs tail shows the last requests, and then each new one once", () =>
       }
       // Its own reads are not in the log.
       assert.ok(!command.stdout().includes(SELF));
-      assert.equal(await command.end("SIGINT"), 0);
+      assert.equal((await command.end("SIGINT")).code, 0);
     } finally {
       await command.end("SIGKILL");
     }
@@ -97,25 +98,13 @@ Deno.test("logs tail ends without an error when the reader of its output ends", 
   withLog(async (served) => {
     for (let i = 0; i < 3; i++) await served.client.payments.create(PAYMENT);
     await logged(served, 3);
-    const program = new URL("../../packages/sandbox/cli.ts", import.meta.url).pathname;
-    const command = new Deno.Command("bash", {
-      args: [
-        "-c",
-        `"$1" run -A "$2" logs tail | head -n 1; echo "\${PIPESTATUS[0]}"`,
-        "-",
-        Deno.execPath(),
-        program,
-      ],
-      env: env(served),
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
     const more = setInterval(() => served.client.payments.create(PAYMENT).catch(() => {}), 200);
-    const { stdout, stderr } = await command.output();
+    const script = '"$@" logs tail | head -n 1; echo "${PIPESTATUS[0]}"';
+    const printed = await outputOf(["bash", "-c", script, "-", Deno.execPath(), ...PROGRAM], {
+      env: env(served),
+    });
     clearInterval(more);
-    const [line, code] = new TextDecoder().decode(stdout).trim().split("\n");
-    assert.match(line!, /POST/);
-    assert.equal(code, "0", new TextDecoder().decode(stderr));
+    assert.match(printed, /POST.*\n0\n$/);
   }));
 
 /** A log in memory, newest first, in pages of two. */

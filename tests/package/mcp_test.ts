@@ -5,12 +5,12 @@ import type * as z from "zod";
 import { TOOLS } from "../../packages/sandbox/mcp/tools.ts";
 import { MAX_RESULT_CHARACTERS } from "../../packages/sandbox/mcp/tool_result.ts";
 import { memberOf, namesOf, requirementOf } from "../../shared/schema/requirement.ts";
+import { runCommand } from "../support/common/running_command.ts";
 import { until } from "../support/common/until.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { type Agent, connectAgent } from "../support/package/agent_client.ts";
 import { call, NO_SERVICE, PROGRAM } from "../support/package/command_line.ts";
-import { runCommand } from "../support/package/installed_package.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 /** Runs a test with an agent in a sandbox that the environment names. */
@@ -234,7 +234,8 @@ Deno.test("mcp bounds its results: a long page has fewer items, and a long objec
 Deno.test("mcp ends with 0 when its client closes the input, and prints nothing of its own", async () => {
   const env = { PAYMENTS_BASE_URL: "http://127.0.0.1:9", PAYMENTS_API_KEY: "sk_test_1" };
   const args = [Deno.execPath(), ...PROGRAM, "mcp"];
-  assert.deepEqual(await runCommand({ args, cwd: "/", env }), { code: 0, stdout: "", stderr: "" });
+  const { code, output } = await runCommand({ args, cwd: "/", env });
+  assert.deepEqual([code, output], [0, ""]);
 });
 
 for (

@@ -13,6 +13,7 @@ import { until } from "../support/common/until.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { setServerTime } from "../support/service/service.ts";
+import { launchCommand, type RunningCommand } from "../support/common/running_command.ts";
 import { type EndedCommand, operatorCommand, runOperator } from "../support/local/operator.ts";
 
 const DAY_MS = 86_400_000;
@@ -24,7 +25,7 @@ interface Archived {
   sql: postgres.Sql;
   /** Runs the command. */
   archive(...args: string[]): Promise<EndedCommand>;
-  command(...args: string[]): Deno.Command;
+  launch(...args: string[]): RunningCommand;
   /** Stores a payment's event, its delivery and its movement, this many days ago. */
   store(days_ago: number, count?: number): Promise<void>;
 }
@@ -47,7 +48,7 @@ async function withArchived(run: (archived: Archived) => Promise<void>): Promise
     await createEnvironment(sql, { id: ENVIRONMENT, account: "acme", livemode: true });
     await run({
       sql,
-      command: (...args) => operatorCommand(env(), "archive", ...args),
+      launch: (...args) => launchCommand(operatorCommand(env(), "archive", ...args)),
       archive: (...args) => runOperator(env(), "archive", ...args),
       async store(days_ago, count = 1) {
         const at = new Date(TODAY - days_ago * DAY_MS + 3_600_000).toISOString();
@@ -102,7 +103,7 @@ Deno.test("the first run of deno task archive keeps what is younger", () =>
   ));
 
 Deno.test("deno task archive", (t) =>
-  withArchived(({ sql, archive, command, store }) =>
+  withArchived(({ sql, archive, launch, store }) =>
     withTemporaryFolder(async (folder) => {
       const linesOf = async (days_ago: number, name: string) =>
         gunzipSync(await Deno.readFile(join(folder, ENVIRONMENT, day(days_ago), name)))
@@ -238,15 +239,9 @@ Deno.test("deno task archive", (t) =>
       await t.step("a killed run goes on where it ended", async () => {
         const place = `${folder}-killed`;
         for (const lines of [1, 2, 3]) {
-          const child = command("--to", place).spawn();
-          const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-          for (let seen = 0; seen < lines;) {
-            const { value, done } = await reader.read();
-            assert.ok(!done, "the run ended before it was killed");
-            seen += value.split("\n").length - 1;
-          }
-          child.kill("SIGKILL");
-          await Promise.all([child.status, reader.cancel(), child.stderr.cancel()]);
+          const running = launch("--to", place);
+          await running.printed(new RegExp(`(.*\\n){${lines}}`));
+          assert.equal((await running.end("SIGKILL")).signal, "SIGKILL");
         }
         assert.equal((await archive("--to", place)).code, 0);
         const { code, out, said } = await archive("--check", "--to", place);

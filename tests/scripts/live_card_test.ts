@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { LiveCardRefused, readLiveCardRun } from "../../tools/testing/live_card.ts";
-import { PROJECT_DIR } from "../support/local/local_start.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 
 const KEY = "sk_test_0123456789";
@@ -43,14 +43,10 @@ Deno.test({
     const double = await startStripeDouble();
     assert.ok(double, "localstripe is not installed");
     try {
-      const { code, stdout } = await new Deno.Command(Deno.execPath(), {
-        args: ["test", "-A", "--no-check", "tests/live_card"],
-        cwd: PROJECT_DIR,
-        env: { LIVE_CARD: "1", STRIPE_TEST_KEY: KEY, STRIPE_TEST_URL: double.base_url },
-        stdin: "null",
-      }).output();
-      const output = new TextDecoder().decode(stdout);
-      assert.equal(code, 0, output);
+      const output = await outputOf(
+        [Deno.execPath(), "test", "-A", "--no-check", "tests/live_card"],
+        { env: { LIVE_CARD: "1", STRIPE_TEST_KEY: KEY, STRIPE_TEST_URL: double.base_url } },
+      );
       assert.match(output, /\| 0 failed \| 2 ignored/);
     } finally {
       await double.close();

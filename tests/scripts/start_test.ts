@@ -14,6 +14,7 @@ import {
   runStart,
 } from "../support/local/local_start.ts";
 import { runOperator } from "../support/local/operator.ts";
+import { runCommand } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -295,7 +296,7 @@ const LAUNCH = new URL("../../apps/server/local/launch.ts", import.meta.url);
 const SHUTDOWN = new URL("../../apps/server/local/shutdown.ts", import.meta.url);
 
 /** Runs a start that prints "stopped" when it is stopped. `work` runs before it is ready. */
-async function runWork(work: string): Promise<{ code: number; output: string }> {
+function runWork(work: string) {
   const program = `
     import { runUntilEnd } from "${LAUNCH}";
     import { Shutdown } from "${SHUTDOWN}";
@@ -307,11 +308,7 @@ async function runWork(work: string): Promise<{ code: number; output: string }> 
       ${work}
       return { exited: wait(200).then(() => new Error("the database is gone")) };
     });`;
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["eval", program],
-    env: { NO_COLOR: "1" },
-  }).output();
-  return { code, output: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
+  return runCommand({ args: [Deno.execPath(), "eval", program] });
 }
 
 /** [when, the work, the output] */

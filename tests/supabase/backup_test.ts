@@ -6,20 +6,19 @@
  */
 
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { checkBooks } from "../../apps/operator/check_books.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { testWith } from "../support/common/programs.ts";
+import { runCommand } from "../support/common/running_command.ts";
 import { BASE_URL, MASTER_SECRET } from "../support/service/service.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { shellBlock } from "../support/documents/operations_document.ts";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const REALTIME = new URL("../support/exposure/supabase_realtime.sql", import.meta.url);
 const PAYMENTS = 60;
 /** The target project has migrations of its own. */
@@ -176,13 +175,7 @@ async function digestOf(sql: postgres.Sql): Promise<Record<string, string>> {
 }
 
 async function runShell(script: string, env: Record<string, string>): Promise<void> {
-  const { success, stderr, stdout } = await new Deno.Command("sh", {
-    args: ["-e", "-c", script],
-    cwd: ROOT,
-    env,
-    stdin: "null",
-  }).output();
-  const [words, said] = [stderr, stdout].map((bytes) => new TextDecoder().decode(bytes));
-  assert.ok(success, `${said}\n${words}`);
-  assert.doesNotMatch(words!, /error|warning/i);
+  const { code, stderr, output } = await runCommand({ args: ["sh", "-e", "-c", script], env });
+  assert.equal(code, 0, output);
+  assert.doesNotMatch(stderr, /error|warning/i);
 }

@@ -10,7 +10,7 @@ import { deployService } from "../support/supabase/deployed_service.ts";
 import { PROJECT_REF } from "../support/supabase/supabase_cli.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
-import { outputOf } from "../support/common/output_of.ts";
+import { outputOf } from "../support/common/running_command.ts";
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
 /** Files of a checkout that must never be uploaded. */

@@ -18,7 +18,7 @@ import { PAYMENTS } from "../support/service/service_case.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
-import { outputOf } from "../support/common/output_of.ts";
+import { outputOf } from "../support/common/running_command.ts";
 
 const NAME = "api-v1-payments";
 /** Promise R12. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findProgram } from "../common/programs.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
-import { outputOf } from "../common/output_of.ts";
+import { outputOf } from "../common/running_command.ts";
 
 const FOLDER = Deno.env.get("BANK_PROGRAMS");
 const READER = fileURLToPath(new URL("./read_bank_files.py", import.meta.url));

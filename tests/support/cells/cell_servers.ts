@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { migrate } from "../../../apps/server/migrations/migrate.ts";
-import { type RunningProgram, runProgram } from "../common/running_program.ts";
+import { launchCommand, type RunningCommand } from "../common/running_command.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
 import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
@@ -58,14 +58,13 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks) {
 export function startCells(
   words: readonly string[],
   onLine?: (line: string) => void,
-): RunningProgram {
+): RunningCommand {
   const args = words.filter((word) => !VARIABLE.test(word));
   const variables = words.filter((word) => VARIABLE.test(word));
-  return runProgram(
-    ["run", "-A", OPERATOR, "cells", ...args],
-    Object.fromEntries(variables.map((word) => word.split(/=(.*)/, 2))),
-    onLine,
-  );
+  return launchCommand({
+    args: [Deno.execPath(), "run", "-A", OPERATOR, "cells", ...args],
+    env: Object.fromEntries(variables.map((word) => word.split(/=(.*)/, 2))),
+  }, onLine);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** A small file system in memory that a test can fill. Only root can mount one, and not everywhere. */
 
 import { join } from "node:path";
-import { outputOf } from "./output_of.ts";
+import { outputOf } from "./running_command.ts";
 
 /** A mounted file system. Every account can enter it. */
 interface SmallDisk {

@@ -6,7 +6,7 @@
  */
 
 import { join } from "node:path";
-import { outputOf } from "../common/output_of.ts";
+import { outputOf } from "../common/running_command.ts";
 
 /** The result of a block. */
 interface ShellResult {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copySources } from "../common/temporary_folder.ts";
 import { freePort } from "../common/free_port.ts";
+import { launchCommand } from "../common/running_command.ts";
 import { until } from "../common/until.ts";
 import { shellExamples } from "../documents/readme_document.ts";
 import type { LocalStart } from "../local/local_start.ts";
@@ -30,42 +31,27 @@ export async function startExample(name: string, folder: string, start: LocalSta
   const script = shellExamples(readme).map(({ script }) => script).join("")
     .replaceAll(README_PORT, port)
     .replace(/ADMIN_TOKEN=.*/, `ADMIN_TOKEN=${ADMIN_TOKEN}`);
-  const child = new Deno.Command("bash", {
-    args: ["-e", "-c", script],
+  const shop = launchCommand({
+    args: ["bash", "-e", "-c", script],
     cwd: path,
-    env: { PORT: port, npm_config_update_notifier: "false" },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-    // A process group, so that one signal ends the shop and the shell.
+    env: { PORT: port },
     detached: true,
-  }).spawn();
-  let output = "";
-  let ended = false;
-  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
-    for await (const text of stream.pipeThrough(new TextDecoderStream())) output += text;
-  };
-  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
-  const end = (async () => {
-    await child.status;
-    ended = true;
-    await reading;
-  })();
+  });
   const stop = async () => {
-    if (!ended) Deno.kill(-child.pid, "SIGTERM");
-    await end;
+    if (!shop.hasEnded()) Deno.kill(-shop.pid, "SIGTERM");
+    await shop.ended;
   };
   const url = `http://127.0.0.1:${port}`;
   try {
     await until(`${name} responds`, async () => {
-      if (ended) throw new Error(`${name} ended:\n${output}`);
+      if (shop.hasEnded()) throw new Error(`${name} ended`);
       const response = await fetch(url).catch(() => null);
       await response?.body?.cancel();
       return response?.ok === true;
     }, START_MS);
   } catch (error) {
     await stop();
-    throw new Error(output, { cause: error });
+    throw new Error(shop.output(), { cause: error });
   }
   return { url, [Symbol.asyncDispose]: stop };
 }

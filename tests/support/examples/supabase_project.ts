@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import postgres from "postgres";
 import { PaymentsClient } from "../../../packages/client/mod.ts";
-import { outputOf } from "../common/output_of.ts";
+import { outputOf } from "../common/running_command.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
 import { codeBlocks } from "../documents/readme_document.ts";
 import { deployService } from "../supabase/deployed_service.ts";

@@ -6,7 +6,11 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { START_COMMAND } from "../../../packages/sandbox/start_command.ts";
-import { type EndedProgram, type RunningProgram, runProgram } from "../common/running_program.ts";
+import {
+  type EndedCommand,
+  launchCommand,
+  type RunningCommand,
+} from "../common/running_command.ts";
 import { keyedCall } from "../service/keyed_call.ts";
 
 /** The project's folder. */
@@ -25,7 +29,7 @@ type StartEnvironment = Record<string, string> & { DATA_DIR: string };
 const END_DEADLINE_MS = 10_000;
 
 /** Runs a start until it ends by itself. */
-export async function runStart(env: StartEnvironment, ...args: string[]): Promise<EndedProgram> {
+export async function runStart(env: StartEnvironment, ...args: string[]): Promise<EndedCommand> {
   const child = spawn(env, [...START_COMMAND, ...args]);
   return await child.ended;
 }
@@ -74,6 +78,8 @@ export async function readCredentials(data_dir: string) {
   return JSON.parse(text) as { base_url: string; test_key: string; live_key: string };
 }
 
-function spawn(env: StartEnvironment, command: readonly string[]): RunningProgram {
-  return runProgram(command, { PORT: "0", DATABASE_URL: "", LOG: "", ...env });
+function spawn(env: StartEnvironment, command: readonly string[]): RunningCommand {
+  // With colours, if it prints some.
+  const defaults = { PORT: "0", DATABASE_URL: "", LOG: "", NO_COLOR: "" };
+  return launchCommand({ args: [Deno.execPath(), ...command], env: { ...defaults, ...env } });
 }

@@ -1,6 +1,6 @@
 /** The operator's commands as child processes without a terminal. */
 
-import { PROJECT_DIR } from "./local_start.ts";
+import { type Command, runCommand } from "../common/running_command.ts";
 
 /** A command that has ended. */
 export interface EndedCommand {
@@ -15,18 +15,9 @@ export interface EndedCommand {
 const NONE = { DATABASE_URL: "", API_KEY_PREFIX: "", PUBLIC_BASE_URL: "", SUPABASE_URL: "" };
 
 /** `deno task operator:NAME …` with these variables. */
-export function operatorCommand(
-  env: Record<string, string>,
-  ...args: readonly string[]
-): Deno.Command {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", ...args],
-    cwd: PROJECT_DIR,
-    env: { ...NONE, ...env },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  });
+export function operatorCommand(env: Record<string, string>, ...args: readonly string[]): Command {
+  const run = [Deno.execPath(), "run", "-A", "--quiet", "apps/operator/operator.ts"];
+  return { args: [...run, ...args], env: { ...NONE, ...env } };
 }
 
 /** Runs a command until it exits. */
@@ -34,7 +25,6 @@ export async function runOperator(
   env: Record<string, string>,
   ...args: readonly string[]
 ): Promise<EndedCommand> {
-  const { code, stdout, stderr } = await operatorCommand(env, ...args).output();
-  const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, out: out!, said: said! };
+  const { code, stdout, stderr } = await runCommand(operatorCommand(env, ...args));
+  return { code, out: stdout, said: stderr };
 }

@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runCommand } from "../../../packages/sandbox/run_command.ts";
+import { launchCommand, type RunningCommand } from "../common/running_command.ts";
 import { type ServedService, withServedService } from "../service/served_service.ts";
-import { launchCommand, type PackageCommand, type RunningCommand } from "./installed_package.ts";
 
 const PROJECT_DIR = new URL("../../../", import.meta.url);
 /**
@@ -58,11 +58,12 @@ export function withCommands(
 /** Starts a command from its sources. */
 export function launch(
   args: readonly string[],
-  env: PackageCommand["env"],
+  env: Readonly<Record<string, string>>,
   cwd: string,
 ): RunningCommand {
   const program = [Deno.execPath(), ...PROGRAM];
-  return launchCommand({ args: [...program, ...args], env: { ...NO_SERVICE, ...env }, cwd });
+  const command = { args: [...program, ...args], env: { ...NO_SERVICE, ...env }, cwd };
+  return launchCommand({ ...command, input: null });
 }
 
 /** The words of an example. Its redirection and what follows belong to the shell. */

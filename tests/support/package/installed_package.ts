@@ -3,12 +3,10 @@
  * project. No script of a package runs, because users can forbid them.
  */
 
-import assert from "node:assert/strict";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
+import { outputOf } from "../common/running_command.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
-import { until } from "../common/until.ts";
 
 /** A project with the package. */
 export interface InstalledPackage {
@@ -22,25 +20,8 @@ export interface InstalledPackage {
   env: Record<string, string>;
 }
 
-/** A command and its surroundings. */
-export interface PackageCommand {
-  args: readonly string[];
-  cwd: string;
-  env: Readonly<Record<string, string>>;
-  /** The account that runs it. By default that of the tests. */
-  account?: { uid?: number; gid?: number };
-}
-
-/** The result of a command that has ended. */
-interface EndedCommand {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** A port on which nothing listens: a fetch through such a proxy fails at once. */
 const NO_PROXY = "http://127.0.0.1:9";
-const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** Variables of a command that has no network beside this machine. */
 export const OFFLINE: Readonly<Record<string, string>> = {
@@ -62,13 +43,8 @@ export async function withInstalledPackage(
     await Deno.mkdir(path, { recursive: true });
     await Deno.writeTextFile(join(path, "package.json"), '{"private":true,"type":"module"}');
     const build = ["run", "-A", "tools/release/package/build.ts", artifacts];
-    const built = await runCommand({
-      args: [Deno.execPath(), ...build],
-      cwd: PROJECT_DIR,
-      env: {},
-    });
-    assert.equal(built.code, 0, built.stdout + built.stderr);
-    const archive = built.stdout.trim().split("/").at(-1)!;
+    const built = await outputOf([Deno.execPath(), ...build]);
+    const archive = built.trim().split("/").at(-1)!;
     await install(path, ["--ignore-scripts", join(artifacts, archive)]);
     await work({
       path,
@@ -81,9 +57,7 @@ export async function withInstalledPackage(
 
 /** Adds packages of the registry to a project. */
 export async function install(path: string, packages: readonly string[]): Promise<void> {
-  const args = ["npm", "install", "--no-audit", "--no-fund", ...packages];
-  const { code, stdout, stderr } = await runCommand({ args, cwd: path, env: {} });
-  assert.equal(code, 0, stdout + stderr);
+  await outputOf(["npm", "install", "--no-audit", "--no-fund", ...packages], { cwd: path });
 }
 
 /** Returns an account other than that of the tests, or null if this account cannot use one. */
@@ -101,91 +75,13 @@ export const OTHER_NODES: readonly number[] = Deno.env.get("CI") === undefined
   : await otherNodes();
 
 async function otherNodes(): Promise<number[]> {
-  const args = ["node", "-p", "process.versions.node.split('.')[0]"];
-  const { stdout } = await runCommand({ args, cwd: PROJECT_DIR, env: {} });
+  const stdout = await outputOf(["node", "-p", "process.versions.node.split('.')[0]"]);
   return NODES.filter((major) => major !== Number(stdout));
 }
 
 /** The path of Node of this version, such as 22 or "20.0.0", which npm fetches. */
 export async function nodeProgram(version: number | string): Promise<string> {
-  const args = ["npm", "exec", "--yes", `--package=node@${version}`, "--"];
   const print = ["node", "-p", "process.execPath"];
-  const { code, stdout, stderr } = await runCommand({
-    args: [...args, ...print],
-    cwd: PROJECT_DIR,
-    env: {},
-  });
-  assert.equal(code, 0, stderr);
-  return stdout.trim();
-}
-
-/** Runs a command until it ends. */
-export async function runCommand(command: PackageCommand): Promise<EndedCommand> {
-  const { code, stdout, stderr } = await prepare(command, "null").output();
-  const [printed, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, stdout: printed!, stderr: errors! };
-}
-
-/** A command that runs until it is stopped. Its standard input stays open. */
-export interface RunningCommand {
-  /** The output of the program so far. */
-  stdout(): string;
-  stderr(): string;
-  /** Waits until standard output or standard error matches, and returns the match. */
-  printed(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Ends it with a signal and returns its exit code. */
-  end(signal?: Deno.Signal): Promise<number>;
-  /** Waits until it ends by itself, and returns its exit code. */
-  ended(): Promise<number>;
-}
-
-/** Starts a command. */
-export function launchCommand(command: PackageCommand): RunningCommand {
-  const child = prepare(command, "piped").spawn();
-  const texts = { stdout: "", stderr: "" };
-  const readings = (["stdout", "stderr"] as const).map(async (name) => {
-    for await (const text of child[name].pipeThrough(new TextDecoderStream())) texts[name] += text;
-  });
-  let is_over = false;
-  const ended = (async () => {
-    const [{ code }] = await Promise.all([child.status, ...readings]);
-    await child.stdin.close().catch(() => {});
-    is_over = true;
-    return code;
-  })();
-  return {
-    stdout: () => texts.stdout,
-    stderr: () => texts.stderr,
-    async printed(pattern) {
-      const find = () => pattern.exec(texts.stdout) ?? pattern.exec(texts.stderr);
-      await until(`${pattern} is printed`, () => {
-        if (is_over && !find()) throw new Error(`Ended: ${texts.stdout}${texts.stderr}`);
-        return find() !== null;
-      });
-      return find()!;
-    },
-    end(signal = "SIGTERM") {
-      if (!is_over) child.kill(signal);
-      return ended;
-    },
-    async ended() {
-      await until("the command ends", () => is_over);
-      return await ended;
-    },
-  };
-}
-
-function prepare(
-  { args: [program, ...args], cwd, env, account = {} }: PackageCommand,
-  stdin: "null" | "piped",
-): Deno.Command {
-  return new Deno.Command(program!, {
-    args,
-    cwd,
-    env: { npm_config_update_notifier: "false", NO_COLOR: "1", ...env },
-    stdin,
-    stdout: "piped",
-    stderr: "piped",
-    ...account,
-  });
+  const exec = ["npm", "exec", "--yes", `--package=node@${version}`, "--", ...print];
+  return (await outputOf(exec)).trim();
 }

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import type { PaymentsClient } from "../../../packages/client/mod.ts";
+import type { RunningCommand } from "../common/running_command.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 import { type ServedService, withServedService } from "../service/served_service.ts";
 import { openRecorder, type RecordingReceiver } from "../webhook/recording_receiver.ts";
 import { launch } from "./command_line.ts";
-import type { RunningCommand } from "./installed_package.ts";
 
 const PAYMENT = { amount: 1999, currency: "EUR", outcome: "success" } as const;
 

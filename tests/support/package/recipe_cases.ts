@@ -5,7 +5,8 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readCloneDocument } from "../documents/clone_documents.ts";
 import { codeBlocks } from "../documents/readme_document.ts";
-import { install, type InstalledPackage, runCommand } from "./installed_package.ts";
+import { outputOf, runCommand } from "../common/running_command.ts";
+import { install, type InstalledPackage } from "./installed_package.ts";
 import type { PackageCase } from "./start_cases.ts";
 
 const JEST = "jest@30.2.0";
@@ -95,8 +96,7 @@ export const RECIPE_CASES: readonly PackageCase[] = [
       for (
         const args of [["python3", "-m", "venv", venv], [`${venv}/bin/pip`, "install", "pytest"]]
       ) {
-        const { code, stderr } = await runCommand({ args, cwd: installed.path, env: {} });
-        assert.equal(code, 0, stderr);
+        await outputOf(args, { cwd: installed.path });
       }
       assert.match(await succeed(installed, [`${venv}/bin/pytest`, "-q", file]), /2 passed/);
     },
@@ -149,12 +149,7 @@ async function installFromClone({ clone, env, ...installed }: InstalledPackage):
 /** Runs a script that fetches packages. */
 async function fetching({ path, clone }: InstalledPackage, script: string): Promise<void> {
   const env = { clone, npm_config_ignore_scripts: "true" };
-  const { code, stdout, stderr } = await runCommand({
-    args: ["bash", "-eu", "-c", script],
-    cwd: path,
-    env,
-  });
-  assert.equal(code, 0, stdout + stderr);
+  await outputOf(["bash", "-eu", "-c", script], { cwd: path, env });
 }
 
 /** Writes a block of the page to the file that it names. Returns the path. */
@@ -172,7 +167,7 @@ async function write(
 
 /** Runs a command and returns its output. Throws if it fails. */
 async function succeed({ path, env }: InstalledPackage, args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await runCommand({ args, cwd: path, env });
-  assert.equal(code, 0, `${args.join(" ")}\n${stdout}${stderr}`);
-  return stdout + stderr;
+  const { code, output } = await runCommand({ args, cwd: path, env });
+  assert.equal(code, 0, `${args.join(" ")}\n${output}`);
+  return output;
 }

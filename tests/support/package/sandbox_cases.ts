@@ -4,15 +4,9 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childrenOf } from "../common/child_processes.ts";
+import { type Command, launchCommand, outputOf, runCommand } from "../common/running_command.ts";
 import { until } from "../common/until.ts";
-import {
-  type InstalledPackage,
-  launchCommand,
-  nodeProgram,
-  otherAccount,
-  type PackageCommand,
-  runCommand,
-} from "./installed_package.ts";
+import { type InstalledPackage, nodeProgram, otherAccount } from "./installed_package.ts";
 import type { PackageCase } from "./start_cases.ts";
 
 const BUN = "bun@1.4.5";
@@ -116,8 +110,8 @@ export const SANDBOX_CASES: readonly PackageCase[] = [
       const file = join(path, "requires.cjs");
       await Deno.writeTextFile(file, REQUIRES);
       const program = version === null ? "node" : await nodeProgram(version);
-      const ended = await runCommand({ args: [program, file], cwd: path, env });
-      assert.deepEqual([ended.stdout, ended.code], ["true payment_declined\n", 0], ended.stderr);
+      const printed = await outputOf([program, file], { cwd: path, env });
+      assert.equal(printed, "true payment_declined\n");
     },
   })),
   ...(["SIGKILL", "SIGINT"] as const).map((signal): PackageCase => ({
@@ -181,9 +175,8 @@ export const READY_CASE: PackageCase = {
   run: async ({ path, env }) => {
     const file = join(path, "times.js");
     await Deno.writeTextFile(file, TIMES);
-    const { code, stdout, stderr } = await runCommand({ args: ["node", file], cwd: path, env });
-    assert.equal(code, 0, stderr);
-    const times_ms = stdout.trim().split("\n").map((text) => Math.round(Number(text)));
+    const printed = await outputOf(["node", file], { cwd: path, env });
+    const times_ms = printed.trim().split("\n").map((text) => Math.round(Number(text)));
     console.log(`startSandbox(): ${times_ms.join(", ")} ms`);
     // One start within the limit shows that nothing waits. The machine may slow down others.
     assert.ok(Math.min(...times_ms) < READY_LIMIT_MS, `${times_ms.join(", ")} ms`);
@@ -193,13 +186,11 @@ export const READY_CASE: PackageCase = {
 async function runTwice(
   { path, env }: InstalledPackage,
   command: readonly string[],
-  account: PackageCommand["account"] = {},
+  account: Command["account"] = {},
 ): Promise<void> {
   const file = join(path, "two_sandboxes.js");
   await Deno.writeTextFile(file, TWO_SANDBOXES);
-  const ended = await runCommand({ args: [...command, file], cwd: path, env, account });
-  assert.equal(ended.code, 0, ended.stderr);
-  assert.equal(ended.stdout, PRINTED);
+  assert.equal(await outputOf([...command, file], { cwd: path, env, account }), PRINTED);
 }
 
 /** The processes and files of a sandbox. */
@@ -214,7 +205,7 @@ interface RunningSandbox {
 async function startWaiting({ path, env }: InstalledPackage) {
   const file = join(path, "waits.js");
   await Deno.writeTextFile(file, WAITS);
-  const command = launchCommand({ args: ["node", file], cwd: path, env });
+  const command = launchCommand({ args: ["node", file], cwd: path, env, input: null });
   const [, pid, base_url] = await command.printed(/^(\d+) (http\S+)\n/m);
   const service = childrenOf(Number(pid))[0]!;
   const server = childrenOf(service).find((child) => commandOf(child).includes("/bin/postgres"))!;

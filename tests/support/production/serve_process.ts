@@ -2,7 +2,7 @@
 
 import config from "../../../deno.json" with { type: "json" };
 import { SERVE_COMMAND } from "../../../packages/sandbox/start_command.ts";
-import { type EndedProgram, runProgram } from "../common/running_program.ts";
+import { type EndedCommand, launchCommand } from "../common/running_command.ts";
 
 /** An instance that serves. */
 export interface Instance {
@@ -12,7 +12,7 @@ export interface Instance {
   /** Sends a signal that does not end it. */
   send(signal: Deno.Signal): void;
   /** Sends the signal and waits for the end. A second call does nothing. */
-  end(signal: Deno.Signal): Promise<EndedProgram>;
+  end(signal: Deno.Signal): Promise<EndedCommand>;
 }
 
 type Environment = Record<string, string>;
@@ -26,22 +26,22 @@ export async function launchInstance(env: Environment): Promise<Instance> {
     base_url: base_url!,
     output: program.output,
     send: program.kill,
-    end(signal) {
-      program.kill(signal);
-      return program.ended;
-    },
+    end: program.end,
   };
 }
 
 /** Runs an instance that refuses to serve until it ends. */
-export async function runInstance(env: Environment): Promise<EndedProgram> {
+export async function runInstance(env: Environment): Promise<EndedCommand> {
   return await start(SERVE_COMMAND, env).ended;
 }
 
 /** Runs `deno task migrate` for a database. */
-export async function runMigrate(env: Environment): Promise<EndedProgram> {
+export async function runMigrate(env: Environment): Promise<EndedCommand> {
   return await start(config.tasks.migrate.split(" ").slice(1), env).ended;
 }
 
 const start = (command: readonly string[], env: Environment) =>
-  runProgram(command, { PORT: "0", INSTANCES: "1", DATABASE_URL: "", ...env });
+  launchCommand({
+    args: [Deno.execPath(), ...command],
+    env: { PORT: "0", INSTANCES: "1", DATABASE_URL: "", ...env },
+  });

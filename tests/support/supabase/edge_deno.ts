@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { cacheDir } from "../../../apps/server/data_dir/cache_dir.ts";
-import { outputOf } from "../common/output_of.ts";
+import { outputOf } from "../common/running_command.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];

@@ -5,7 +5,7 @@
 
 import { fileURLToPath } from "node:url";
 import type { LogLine } from "../../../shared/http/log_line.ts";
-import { runProgram } from "../common/running_program.ts";
+import { launchCommand } from "../common/running_command.ts";
 import { edgeDeno } from "./edge_deno.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
@@ -48,45 +48,41 @@ export async function startFunctions(
   let handed_over = 0;
   const complaints: string[] = [];
   const seen = new Set<string>();
-  const program = runProgram(
-    [
-      ...["run", "--allow-all", "--no-lock"],
+  const program = launchCommand({
+    args: [
+      ...[path, "run", "--allow-all", "--no-lock"],
       `--config=${fileURLToPath(new URL(`${names[0]}/deno.json`, functions))}`,
       MAIN,
       ...names.map((name) => new URL(`${name}/index.ts`, functions).href),
     ],
-    {
+    env: {
       ...env,
       PATH: Deno.env.get("PATH") ?? "",
       HOME: Deno.env.get("HOME") ?? "/",
       ...environment,
     },
-    (line) => {
-      if (line === "" || LISTENING.test(line)) return;
-      if (line === "handed over") return void handed_over++;
-      if (!line.startsWith("{")) return void complaints.push(line);
-      const entry = JSON.parse(line) as LogLine;
-      on_line(entry);
-      if (entry.request_id !== null) seen.add(entry.request_id);
-    },
-    { program: path, clearEnv: true },
-  );
-  let has_ended = false;
-  program.ended.then(() => has_ended = true);
+    clearEnv: true,
+  }, (line) => {
+    if (line === "" || LISTENING.test(line)) return;
+    if (line === "handed over") return void handed_over++;
+    if (!line.startsWith("{")) return void complaints.push(line);
+    const entry = JSON.parse(line) as LogLine;
+    on_line(entry);
+    if (entry.request_id !== null) seen.add(entry.request_id);
+  });
   const [, port] = await program.printed(LISTENING);
   return {
     origin: `http://127.0.0.1:${port}`,
     hasLogged: (request_id) => {
-      if (has_ended) throw new Error(`${name} has ended: ${complaints.join("\n")}`);
+      if (program.hasEnded()) throw new Error(`${name} has ended: ${complaints.join("\n")}`);
       return seen.has(request_id);
     },
     handedOver: () => handed_over,
-    hasEnded: () => has_ended,
+    hasEnded: program.hasEnded,
     complaints,
     async close() {
-      if (has_ended) throw new Error(`${name} ended by itself: ${complaints.join("\n")}`);
-      program.kill("SIGKILL");
-      await program.ended;
+      if (program.hasEnded()) throw new Error(`${name} ended by itself: ${complaints.join("\n")}`);
+      await program.end("SIGKILL");
     },
   };
 }

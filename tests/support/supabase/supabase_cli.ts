@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type EndedCommand, runCommand } from "../common/running_command.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const CLI = "supabase@3.1.0";
@@ -20,23 +21,16 @@ exec npx "$@" --profile "$PROFILE"
 /** The reference of a project, in the form that Supabase uses. */
 export const PROJECT_REF = "abcdefghijklmnopqrst";
 
-/** The output of a command. */
-interface Said {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** A copy of the project for the CLI. */
 interface CliProject {
   path: string;
   /** Runs a command: `run("db", "push", …)`. */
-  run(...args: string[]): Promise<Said>;
+  run(...args: string[]): Promise<EndedCommand>;
   /**
    * Runs a script of a document in the copy. The script calls `npx -y supabase@<version>`, which
    * gets the profile of a stand-in, and this database in place of the project's.
    */
-  runScript(script: string, profile: string, database_url: string): Promise<Said>;
+  runScript(script: string, profile: string, database_url: string): Promise<EndedCommand>;
   close(): Promise<void>;
 }
 
@@ -49,33 +43,24 @@ export async function copyProject(): Promise<CliProject> {
   for (const name of ["deno.json", "deno.lock"]) {
     await Deno.copyFile(join(ROOT, name), join(path, name));
   }
-  const run = async (program: string, args: string[], env: Record<string, string> = {}) => {
-    const { code, stdout, stderr } = await new Deno.Command(program, {
-      args,
-      cwd: path,
-      env: {
-        SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
-        DO_NOT_TRACK: "1",
-        NO_COLOR: "1",
-        npm_config_update_notifier: "false",
-        // npx prints nothing while it installs the CLI.
-        npm_config_loglevel: "error",
-        ...env,
-      },
-      stdin: "null",
-    }).output();
-    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-    return { code, stdout: out!, stderr: err! };
+  const run = (args: string[], env: Record<string, string> = {}) => {
+    const own = {
+      SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
+      DO_NOT_TRACK: "1",
+      // npx prints nothing while it installs the CLI.
+      npm_config_loglevel: "error",
+    };
+    return runCommand({ args, cwd: path, env: { ...own, ...env } });
   };
   return {
     path,
-    run: (...args) => run("npx", ["-y", CLI, "--workdir", path, ...args]),
+    run: (...args) => run(["npx", "-y", CLI, "--workdir", path, ...args]),
     async runScript(script, profile, database_url) {
       const folder = await Deno.makeTempDir({ prefix: "payments-npx-" });
       const PATH = Deno.env.get("PATH") ?? "";
       try {
         await Deno.writeTextFile(join(folder, "npx"), NPX, { mode: 0o755 });
-        return await run("bash", ["-e", "-c", script], {
+        return await run(["bash", "-e", "-c", script], {
           PATH: `${folder}:${PATH}`,
           REAL_PATH: PATH,
           PROFILE: profile,
