@@ -86,7 +86,7 @@ async function traced(
 }
 
 /** Formats spans as `name kind < name of the parent`. */
-function linesOf(spans: readonly ReceivedSpan[]): string[] {
+function linesOf(spans: OtlpReceiver["spans"]): string[] {
   const names = new Map(spans.map(({ id, name }) => [id, name]));
   names.set(SENT_SPAN, "the caller");
   return spans.map(({ name, kind, parent_id, failed }) =>
@@ -293,47 +293,17 @@ Deno.test("without OTEL_DENO a server sends no span and no metric", async () => 
   });
 });
 
-/** A span that has ended. */
-interface ReceivedSpan {
-  name: string;
-  kind: "internal" | "server" | "client";
-  trace_id: string;
-  id: string;
-  /** Null: the span is the first of its trace. */
-  parent_id: string | null;
-  failed: boolean;
-  attributes: Record<string, unknown>;
-}
-
-/** A metric, with the attributes of its series. */
-interface ReceivedMetric {
-  scope: string;
-  name: string;
-  unit: string;
-  series: Record<string, unknown>[];
-}
-
 /** A running receiver. */
-interface OtlpReceiver {
-  /**
-   * The variables of a process that sends here, as `deno task serve` has them, without the one that
-   * turns telemetry on.
-   */
-  env: Record<string, string>;
-  spans: ReceivedSpan[];
-  metrics: ReceivedMetric[];
-  /** The bodies of all requests. */
-  texts: string[];
-  close(): Promise<void>;
-}
+type OtlpReceiver = ReturnType<typeof openOtlpReceiver>;
 
 const KINDS = ["", "internal", "server", "client"] as const;
 const ERROR_STATUS = 2;
 
 /** Starts a receiver on a free port. */
-function openOtlpReceiver(): OtlpReceiver {
-  const spans: ReceivedSpan[] = [];
-  const metrics: ReceivedMetric[] = [];
+function openOtlpReceiver() {
+  const spans: ReturnType<typeof spanOf>[] = [];
+  const metrics: ReturnType<typeof metricOf>[] = [];
+  /** The bodies of all requests. */
   const texts: string[] = [];
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
@@ -346,13 +316,14 @@ function openOtlpReceiver(): OtlpReceiver {
       }
       for (const { scopeMetrics } of resourceMetrics) {
         for (const { scope, metrics: read } of scopeMetrics) {
-          metrics.push(...read.map((metric: Json) => metricOf(scope, metric)));
+          metrics.push(...read.map((metric: Json) => metricOf(scope.name, metric)));
         }
       }
       return Response.json({ partialSuccess: {} });
     },
   );
   return {
+    /** The variables of a process that sends here, without the one that turns telemetry on. */
     env: {
       OTEL_DENO_TRACING: "false",
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
@@ -360,9 +331,7 @@ function openOtlpReceiver(): OtlpReceiver {
       OTEL_BSP_SCHEDULE_DELAY: "100",
       OTEL_METRIC_EXPORT_INTERVAL: "500",
     },
-    spans,
-    metrics,
-    texts,
+    ...{ spans, metrics, texts },
     close: () => server.shutdown(),
   };
 }
@@ -370,26 +339,24 @@ function openOtlpReceiver(): OtlpReceiver {
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
+/** Reads a span that has ended. The first one of a trace has no parent. */
 function spanOf({ name, kind, traceId, spanId, parentSpanId, status, attributes }: Json) {
   return {
-    name,
-    kind: KINDS[kind]!,
-    trace_id: traceId,
-    id: spanId,
-    parent_id: parentSpanId || null,
+    name: name as string,
+    kind: KINDS[kind as number],
+    trace_id: traceId as string,
+    id: spanId as string,
+    parent_id: parentSpanId as string | undefined,
     failed: status?.code === ERROR_STATUS,
     attributes: valuesOf(attributes),
-  } as ReceivedSpan;
+  };
 }
 
-function metricOf(scope: Json, { name, unit, histogram, sum, gauge }: Json): ReceivedMetric {
+/** Reads a metric with the attributes of its series. */
+function metricOf(scope: string, { name, unit, histogram, sum, gauge }: Json) {
   const { dataPoints } = histogram ?? sum ?? gauge;
-  return {
-    scope: scope.name,
-    name,
-    unit,
-    series: dataPoints.map((point: Json) => valuesOf(point.attributes)),
-  };
+  const series: Json[] = dataPoints.map((point: Json) => valuesOf(point.attributes));
+  return { scope, series, name: name as string, unit: unit as string };
 }
 
 /** Returns attributes by name. Throws if one is there twice, which the protocol forbids. */

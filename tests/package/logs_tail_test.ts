@@ -6,15 +6,11 @@ import type { LoggedRequest } from "../../packages/client/mod.ts";
 import { RequestTail } from "../../packages/sandbox/request_tail.ts";
 import { outputOf } from "../support/common/running_command.ts";
 import { until } from "../support/common/until.ts";
-import { call, launch, PROGRAM } from "../support/package/command_line.ts";
+import { call, launch, PROGRAM, variablesOf } from "../support/package/command_line.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 const PAYMENT = { amount: 1999, currency: "EUR", outcome: "success" } as const;
 const SELF = "/api-v1-sandbox/requests";
-
-function env({ service, base_url }: ServedService) {
-  return { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
-}
 
 /** Runs a test over a service that has the log turned on. */
 function withLog(run: (served: ServedService) => Promise<void>): Promise<void> {
@@ -36,7 +32,7 @@ Deno.test("logs tail shows the last requests, and then each new one once", () =>
     const { client } = served;
     for (let i = 0; i < 3; i++) await client.payments.create(PAYMENT);
     await logged(served, 3);
-    const command = launch(["logs", "tail", "--lines", "2"], env(served), Deno.cwd());
+    const command = launch(["logs", "tail", "--lines", "2"], variablesOf(served), Deno.cwd());
     try {
       await command.printed(/(?:.*POST.*\n){2}/);
       const lines = () => command.stdout().trim().split("\n");
@@ -79,7 +75,7 @@ Deno.test("logs tail --no-follow ends, filters, and prints JSON that the API ret
     const all = await logged(served, 4);
     const tail = async (...args: string[]) => {
       const given = ["logs", "tail", "--no-follow", "--json", ...args];
-      const { code, stdout, stderr } = await call(given, env(served));
+      const { code, stdout, stderr } = await call(given, variablesOf(served));
       assert.equal(code, 0, stderr);
       return stdout.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
     };
@@ -88,7 +84,7 @@ Deno.test("logs tail --no-follow ends, filters, and prints JSON that the API ret
     assert.deepEqual(await tail("--method", "GET"), all.filter(({ method }) => method === "GET"));
     assert.deepEqual((await tail("--idempotency-key", "k1")).length, 1);
     assert.deepEqual(await tail("--status", "402"), []);
-    const wrong = await call(["logs", "tail", "--json", "--status", "paid"], env(served));
+    const wrong = await call(["logs", "tail", "--json", "--status", "paid"], variablesOf(served));
     assert.equal(wrong.code, 2);
     // The output of a stream is read line by line.
     assert.equal(JSON.parse(wrong.stdout.trimEnd().split("\n")[0]!).error.param, "status");
@@ -101,7 +97,7 @@ Deno.test("logs tail ends without an error when the reader of its output ends", 
     const more = setInterval(() => served.client.payments.create(PAYMENT).catch(() => {}), 200);
     const script = '"$@" logs tail | head -n 1; echo "${PIPESTATUS[0]}"';
     const printed = await outputOf(["bash", "-c", script, "-", Deno.execPath(), ...PROGRAM], {
-      env: env(served),
+      env: variablesOf(served),
     });
     clearInterval(more);
     assert.match(printed, /POST.*\n0\n$/);

@@ -10,15 +10,13 @@ import { until } from "../support/common/until.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { type Agent, connectAgent } from "../support/package/agent_client.ts";
-import { call, NO_SERVICE, PROGRAM } from "../support/package/command_line.ts";
+import { call, NO_SERVICE, PROGRAM, variablesOf } from "../support/package/command_line.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 /** Runs a test with an agent in a sandbox that the environment names. */
 function withAgent(run: (agent: Agent, served: ServedService) => Promise<void>): Promise<void> {
   return withServedService(async (served) => {
-    const { base_url, service } = served;
-    const key = service.key.text;
-    const env = { ...NO_SERVICE, PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: key };
+    const env = { ...NO_SERVICE, ...variablesOf(served) };
     const args = [...PROGRAM, "mcp"];
     const agent = await connectAgent({ command: Deno.execPath(), args, env });
     try {

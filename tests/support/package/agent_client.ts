@@ -6,32 +6,13 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import assert from "node:assert/strict";
 
-/** The result of a tool: the text, and its value if it is JSON. */
-interface ToolResult {
-  is_error: boolean;
-  text: string;
-  // deno-lint-ignore no-explicit-any
-  value: any;
-}
-
 /** A connected agent. */
-export interface Agent {
-  client: Client;
-  call(name: string, input?: Record<string, unknown>): Promise<ToolResult>;
-  /** Closes the input of the server, and waits for its end. */
-  close(): Promise<void>;
-}
-
-/** The command that starts a server. */
-interface ServerCommand {
-  command: string;
-  args: string[];
-  env: Record<string, string>;
-  cwd?: string;
-}
+export type Agent = Awaited<ReturnType<typeof connectAgent>>;
 
 /** Connects an agent to a new server. Its standard error is that of the tests. */
-export async function connectAgent(command: ServerCommand): Promise<Agent> {
+export async function connectAgent(
+  command: { command: string; args: string[]; env: Record<string, string>; cwd?: string },
+) {
   // The server gets few variables of this process, but needs its packages.
   const cache = Deno.env.get("DENO_DIR");
   const env = { ...cache && { DENO_DIR: cache }, ...command.env };
@@ -43,16 +24,15 @@ export async function connectAgent(command: ServerCommand): Promise<Agent> {
   await client.connect(transport);
   return {
     client,
-    call: async (name, input = {}) => {
+    /** Returns the text of a result, and its value if it is JSON. */
+    async call(name: string, input: Record<string, unknown> = {}) {
       const { content, isError } = await client.callTool({ name, arguments: input });
       const [{ text }] = content as [{ text: string }];
-      return {
-        is_error: isError === true,
-        text,
-        value: /^[{[]/.test(text) ? JSON.parse(text) : null,
-      };
+      const value = /^[{[]/.test(text) ? JSON.parse(text) : null;
+      return { is_error: isError === true, text, value };
     },
-    close: async () => {
+    /** Closes the input of the server, and waits for its end. */
+    async close() {
       await client.close();
       assert.deepEqual(errors, []);
     },

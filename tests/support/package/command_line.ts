@@ -36,23 +36,27 @@ export async function call(
   return { code, ...texts };
 }
 
+/** The variables that name a served service. */
+export function variablesOf({ base_url, service }: ServedService) {
+  return { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
+}
+
 /** A served product, and its commands. */
-interface Commands extends ServedService {
-  env: Record<string, string>;
-  /** Runs a command at the service, in a folder without a project. */
-  command(...words: string[]): ReturnType<typeof call>;
+function commandsOf(served: ServedService) {
+  const env = variablesOf(served);
+  return {
+    ...served,
+    env,
+    /** Runs a command at the service, in a folder without a project. */
+    command: (...words: string[]) => call(words, env, "/nowhere"),
+  };
 }
 
 /** Runs a test with commands that call a service. */
 export function withCommands(
-  run: (commands: Commands) => Promise<void>,
-  settings?: Parameters<typeof withServedService>[1],
+  run: (commands: ReturnType<typeof commandsOf>) => Promise<void>,
 ): Promise<void> {
-  return withServedService((served) => {
-    const { base_url, service } = served;
-    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
-    return run({ ...served, env, command: (...words) => call(words, env, "/nowhere") });
-  }, settings);
+  return withServedService((served) => run(commandsOf(served)));
 }
 
 /** Starts a command from its sources. */

@@ -2,50 +2,41 @@
 
 import assert from "node:assert/strict";
 import type { PaymentsClient } from "../../../packages/client/mod.ts";
-import type { RunningCommand } from "../common/running_command.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 import { type ServedService, withServedService } from "../service/served_service.ts";
 import { openRecorder, type RecordingReceiver } from "../webhook/recording_receiver.ts";
-import { launch } from "./command_line.ts";
+import { launch, variablesOf } from "./command_line.ts";
 
 const PAYMENT = { amount: 1999, currency: "EUR", outcome: "success" } as const;
 
-/** A project with a receiver. */
-interface ListenCase extends ServedService {
-  /** The folder of a project. */
-  folder: string;
-  receiver: RecordingReceiver;
-  forward_to: string;
-  /** Starts `listen` in the folder. It is ended after the test. */
-  listen(...args: string[]): Promise<RunningCommand>;
-  env: Record<string, string>;
+/** A project with a receiver. `open` closes everything. */
+async function openListenCase(served: ServedService, folder: string, open: AsyncDisposableStack) {
+  await Deno.mkdir(folder, { recursive: true });
+  const receiver = openRecorder();
+  open.defer(receiver.close);
+  const env = variablesOf(served);
+  const forward_to = receiver.url("/webhooks");
+  return {
+    ...{ ...served, folder, receiver, forward_to, env },
+    /** Starts `listen` in the folder. */
+    async listen(...args: string[]) {
+      const options = args.includes("--forward-to") ? [] : ["--forward-to", forward_to];
+      const command = launch(["listen", ...options, ...args], env, folder);
+      open.defer(async () => void await command.end("SIGKILL"));
+      await command.printed(/Forwarding the webhooks|"object":"listener"/);
+      return command;
+    },
+  };
 }
 
 /** Runs a test in a new folder, with a receiver and a service that logs its requests. */
-export function withListenCase(run: (it: ListenCase) => Promise<void>): Promise<void> {
+export function withListenCase(
+  run: (it: Awaited<ReturnType<typeof openListenCase>>) => Promise<void>,
+): Promise<void> {
   return withServedService((served) =>
     withTemporaryFolder(async (folder) => {
-      await Deno.mkdir(folder, { recursive: true });
-      const receiver = openRecorder();
-      const running: RunningCommand[] = [];
-      const env = {
-        PAYMENTS_BASE_URL: served.base_url,
-        PAYMENTS_API_KEY: served.service.key.text,
-      };
-      const forward_to = receiver.url("/webhooks");
-      const listen = async (...args: string[]) => {
-        const options = args.includes("--forward-to") ? [] : ["--forward-to", forward_to];
-        const command = launch(["listen", ...options, ...args], env, folder);
-        running.push(command);
-        await command.printed(/Forwarding the webhooks|"object":"listener"/);
-        return command;
-      };
-      try {
-        await run({ ...served, folder, receiver, forward_to, listen, env });
-      } finally {
-        for (const command of running) await command.end("SIGKILL");
-        await receiver.close();
-      }
+      await using open = new AsyncDisposableStack();
+      await run(await openListenCase(served, folder, open));
     }), { request_log: true });
 }
 

@@ -19,17 +19,6 @@ export const SETTINGS = {
   WEBHOOK_MASTER_SECRET: "a master secret of 32 bytes and more",
 };
 
-/** The parts of a test. */
-interface Stage {
-  /** The key of a sandbox. */
-  key: string;
-  sql: postgres.Sql;
-  /** Launches an instance, by default at a free port. */
-  launch(port?: number, env?: Record<string, string>): Promise<Instance>;
-  /** Sends a POST to an instance, which must make something. */
-  send(instance: Instance, path: string, body: unknown): Promise<void>;
-}
-
 /**
  * Makes the database. `open` closes everything.
  * @param options.prefix the beginning of the key; `sk` by default
@@ -38,7 +27,7 @@ interface Stage {
 export async function openStage(
   open: AsyncDisposableStack,
   options: { prefix?: string; database?: TestDatabase } = {},
-): Promise<Stage> {
+) {
   const database = options.database ?? await cloneDatabase();
   open.defer(database.drop);
   await showRecord(database.url);
@@ -46,9 +35,11 @@ export async function openStage(
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   open.defer(() => sql.end());
   return {
+    /** The key of a sandbox. */
     key,
     sql,
-    async launch(port = 0, env = {}) {
+    /** Launches an instance, by default at a free port. */
+    async launch(port = 0, env: Record<string, string> = {}) {
       const instance = await launchInstance({
         ...SETTINGS,
         PAYMENTS_DB_URL: database.functions_url,
@@ -61,55 +52,40 @@ export async function openStage(
       open.defer(async () => void await instance.end("SIGKILL"));
       return instance;
     },
-    async send({ base_url }, path, body) {
+    /** Sends a POST to an instance, which must make something. */
+    async send({ base_url }: Instance, path: string, body: unknown) {
       const sent = await keyedCall(base_url, "POST", `/api-v1-payments/v1/${path}`, { key, body });
       assert.equal(sent.status, 201, sent.text);
     },
   };
 }
 
-/** A running cell with a sandbox. */
-interface Cell {
-  /** The key of the sandbox. */
-  key: string;
-  /** `127.0.0.1:<port>` */
-  address: string;
-  /** Sends SIGKILL to the instance. */
-  kill(): Promise<void>;
-  /** Launches another instance in place of the killed one. */
-  restart(): Promise<void>;
-  /** Lets the instance accept connections and do nothing else. */
-  freeze(): void;
-  resume(): void;
-  /** Counts the stored payments. */
-  payments(): Promise<number>;
-}
-
 /**
- * Launches a cell whose keys have the label. `open` closes everything.
+ * Launches a cell with a sandbox, whose key has the label. `open` closes everything.
  * @param database a migrated database in place of a new one
  */
 export async function openCell(
   open: AsyncDisposableStack,
   label: string,
   database?: TestDatabase,
-): Promise<Cell> {
-  const { key, sql, launch } = await openStage(open, {
-    prefix: label,
-    ...(database && { database }),
-  });
+) {
+  const options = { prefix: label, ...(database && { database }) };
+  const { key, sql, launch } = await openStage(open, options);
   const port = freePort();
   let instance = await launch(port);
   return {
     key,
     address: `127.0.0.1:${port}`,
-    kill: async () => void await instance.end("SIGKILL"),
+    kill: () => instance.end("SIGKILL"),
+    /** Launches another instance in place of the killed one. */
     async restart() {
       instance = await launch(port);
     },
+    /** Lets the instance accept connections and do nothing else. */
     freeze: () => instance.send("SIGSTOP"),
     resume: () => instance.send("SIGCONT"),
-    async payments() {
+    /** Counts the stored payments. */
+    async payments(): Promise<number> {
       const [row] = await sql`select count(*)::int as n from pay.payments`;
       return row!.n;
     },

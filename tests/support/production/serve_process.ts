@@ -4,30 +4,19 @@ import config from "../../../deno.json" with { type: "json" };
 import { SERVE_COMMAND } from "../../../packages/sandbox/start_command.ts";
 import { type EndedCommand, launchCommand } from "../common/running_command.ts";
 
-/** An instance that serves. */
-export interface Instance {
-  pid: number;
-  base_url: string;
-  output(): string;
-  /** Sends a signal that does not end it. */
-  send(signal: Deno.Signal): void;
-  /** Sends the signal and waits for the end. A second call does nothing. */
-  end(signal: Deno.Signal): Promise<EndedCommand>;
-}
-
 type Environment = Record<string, string>;
+/** An instance that serves. */
+export type Instance = Awaited<ReturnType<typeof launchInstance>>;
 
-/** Launches an instance, of one process unless INSTANCES is set, and resolves when it serves. Throws if it ends before. */
-export async function launchInstance(env: Environment): Promise<Instance> {
+/**
+ * Launches an instance, of one process unless INSTANCES is set, and resolves when it serves. Throws
+ * if it ends before.
+ */
+export async function launchInstance(env: Environment) {
   const program = start(SERVE_COMMAND, env);
-  const [, base_url] = await program.printed(/Serving (\S+)/);
-  return {
-    pid: program.pid,
-    base_url: base_url!,
-    output: program.output,
-    send: program.kill,
-    end: program.end,
-  };
+  const [, base_url = ""] = await program.printed(/Serving (\S+)/);
+  /** `send` sends a signal that does not end it. */
+  return { ...program, base_url, send: program.kill };
 }
 
 /** Runs an instance that refuses to serve until it ends. */

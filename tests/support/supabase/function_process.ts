@@ -12,36 +12,21 @@ const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const MAIN = fileURLToPath(new URL("edge_main.ts", import.meta.url));
 const LISTENING = /^listening on (\d+)$/m;
 
-/** The environment variables of functions, besides those that every process has. */
-type FunctionEnvironment = Readonly<Record<string, string>>;
-
 /** A process of one function or several. */
-export interface FunctionProcess {
-  /** `http://127.0.0.1:<port>`. The paths of a function begin with its name. */
-  origin: string;
-  /** Whether a function has logged the line of this request. Throws if the process has ended. */
-  hasLogged(request_id: string): boolean;
-  /** Returns the number of promises that the functions have passed to `EdgeRuntime.waitUntil`. */
-  handedOver(): number;
-  /** Whether the process has ended by itself. */
-  hasEnded(): boolean;
-  /** Lines of output that are not log lines, such as uncaught errors. */
-  complaints: readonly string[];
-  /** Ends the process. Throws if it has ended before. */
-  close(): Promise<void>;
-}
+export type FunctionProcess = Awaited<ReturnType<typeof startFunctions>>;
 
 /**
  * Starts functions with the same packages in one process, and resolves when it listens.
+ * @param environment variables besides those that every process has
  * @param on_line receives each log line
  * @param root the folder that contains `supabase/` and `shared/`
  */
 export async function startFunctions(
   names: readonly string[],
-  environment: FunctionEnvironment,
+  environment: Readonly<Record<string, string>>,
   on_line: (line: LogLine) => void = () => {},
   root: string = PROJECT,
-): Promise<FunctionProcess> {
+) {
   const { path, env } = await edgeDeno();
   const name = names.join(" and ");
   const functions = new URL("supabase/functions/", `file://${root.replace(/\/*$/, "/")}`);
@@ -72,14 +57,20 @@ export async function startFunctions(
   });
   const [, port] = await program.printed(LISTENING);
   return {
+    /** The paths of a function begin with its name. */
     origin: `http://127.0.0.1:${port}`,
-    hasLogged: (request_id) => {
+    /** Whether a function has logged the line of this request. Throws if the process has ended. */
+    hasLogged: (request_id: string) => {
       if (program.hasEnded()) throw new Error(`${name} has ended: ${complaints.join("\n")}`);
       return seen.has(request_id);
     },
+    /** The number of promises that the functions have passed to `EdgeRuntime.waitUntil`. */
     handedOver: () => handed_over,
+    /** Whether the process has ended by itself. */
     hasEnded: program.hasEnded,
+    /** Lines of output that are not log lines, such as uncaught errors. */
     complaints,
+    /** Ends the process. Throws if it has ended before. */
     async close() {
       if (program.hasEnded()) throw new Error(`${name} ended by itself: ${complaints.join("\n")}`);
       await program.end("SIGKILL");

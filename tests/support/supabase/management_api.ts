@@ -14,19 +14,6 @@ interface DeployedFunction {
   metadata: Record<string, unknown>;
 }
 
-/** The running stand-in. */
-interface ManagementApi {
-  /** Path of a CLI profile with the address of the stand-in. */
-  profile: string;
-  /** The deployed functions, by slug. */
-  functions: Map<string, DeployedFunction>;
-  /** The secrets that `secrets set` has set. */
-  secrets: Map<string, string>;
-  /** Requests to routes that the stand-in does not have. */
-  unknown: string[];
-  close(): Promise<void>;
-}
-
 /** Paths that a deployment and `link` request. The CLI continues without a response. */
 const IGNORED: ReadonlySet<string> = new Set([
   "GET ",
@@ -35,9 +22,12 @@ const IGNORED: ReadonlySet<string> = new Set([
 ]);
 
 /** Starts the stand-in and writes the profile into a folder. */
-export async function openManagementApi(folder: string): Promise<ManagementApi> {
+export async function openManagementApi(folder: string) {
+  /** The deployed functions, by slug. */
   const functions = new Map<string, DeployedFunction>();
+  /** The secrets that `secrets set` has set. */
   const secrets = new Map<string, string>();
+  /** Requests to routes that the stand-in does not have. */
   const unknown: string[] = [];
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
@@ -69,6 +59,7 @@ export async function openManagementApi(folder: string): Promise<ManagementApi> 
     },
   );
   const origin = `http://127.0.0.1:${server.addr.port}`;
+  /** A CLI profile with the address of the stand-in. */
   const profile = join(folder, "profile.yaml");
   await Deno.writeTextFile(
     profile,

@@ -15,14 +15,6 @@ const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgb
 const START_WAIT_MS = 10_000;
 const POLL_MS = 20;
 
-/** A running pooler. */
-interface Pgbouncer {
-  port: number;
-  /** URL of its console, which takes commands such as `pause` and `resume`. */
-  console_url: string;
-  close(): Promise<void>;
-}
-
 /** Returns the path of the program, or null if it is not installed. */
 export function findPgbouncer(): Promise<string | null> {
   return findProgram(PLACES);
@@ -36,7 +28,7 @@ export async function startPgbouncer(
   server_port: number,
   role: LoginRole,
   settings: Record<string, string | number> = {},
-): Promise<Pgbouncer> {
+) {
   const program = await findPgbouncer();
   if (program === null) throw new Error("pgbouncer is not installed");
   const folder = await Deno.makeTempDir({ prefix: "payments-pgbouncer-" });
@@ -93,6 +85,7 @@ export async function startPgbouncer(
   }
   return {
     port,
+    /** URL of its console, which takes commands such as `pause` and `resume`. */
     console_url: `postgres://${admin.name}:${admin.password}@127.0.0.1:${port}/pgbouncer`,
     close,
   };

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type EndedCommand, runCommand } from "../common/running_command.ts";
+import { runCommand } from "../common/running_command.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const CLI = "supabase@3.1.0";
@@ -21,21 +21,8 @@ exec npx "$@" --profile "$PROFILE"
 /** The reference of a project, in the form that Supabase uses. */
 export const PROJECT_REF = "abcdefghijklmnopqrst";
 
-/** A copy of the project for the CLI. */
-interface CliProject {
-  path: string;
-  /** Runs a command: `run("db", "push", …)`. */
-  run(...args: string[]): Promise<EndedCommand>;
-  /**
-   * Runs a script of a document in the copy. The script calls `npx -y supabase@<version>`, which
-   * gets the profile of a stand-in, and this database in place of the project's.
-   */
-  runScript(script: string, profile: string, database_url: string): Promise<EndedCommand>;
-  close(): Promise<void>;
-}
-
 /** Copies the files of a checkout. The test adds `.env` and other files that git ignores. */
-export async function copyProject(): Promise<CliProject> {
+export async function copyProject() {
   const path = await Deno.makeTempDir({ prefix: "payments-project-" });
   for (const name of ["supabase", "shared", "packages/client", "examples", "tests/support"]) {
     await copy(join(ROOT, name), join(path, name));
@@ -54,8 +41,13 @@ export async function copyProject(): Promise<CliProject> {
   };
   return {
     path,
-    run: (...args) => run(["npx", "-y", CLI, "--workdir", path, ...args]),
-    async runScript(script, profile, database_url) {
+    /** Runs a command: `run("db", "push", …)`. */
+    run: (...args: string[]) => run(["npx", "-y", CLI, "--workdir", path, ...args]),
+    /**
+     * Runs a script of a document in the copy. The script calls `npx -y supabase@<version>`, which
+     * gets the profile of a stand-in, and this database in place of the project's.
+     */
+    async runScript(script: string, profile: string, database_url: string) {
       const folder = await Deno.makeTempDir({ prefix: "payments-npx-" });
       const PATH = Deno.env.get("PATH") ?? "";
       try {

@@ -41,19 +41,7 @@ export const VERSIONS = [17, 15] as const;
 type Version = typeof VERSIONS[number];
 
 /** A running server. */
-export interface SupabaseServer {
-  port: number;
-  /** The URL of the database `postgres` for `supabase_admin`. */
-  admin_url: string;
-  /** The URL for `postgres`, the role that deploys and, on Supabase, runs the functions. */
-  url: string;
-  password: string;
-  /** Returns the process id of the current postmaster. */
-  pid(): number;
-  /** Stops the server, runs `meanwhile`, and starts the server again on the same port. */
-  restart(meanwhile?: () => Promise<void>): Promise<void>;
-  close(): Promise<void>;
-}
+export type SupabaseServer = Awaited<ReturnType<typeof startSupabaseServer>>;
 
 /** Folders on the disks of a server. */
 export interface Disks {
@@ -80,7 +68,7 @@ export async function startSupabaseServer(
   version: Version,
   settings: Record<string, string> = {},
   { offers_extensions = false, disks }: ServerOptions = {},
-): Promise<SupabaseServer> {
+) {
   const folder = await makeMemoryFolder("payments-supabase-", MEMORY_BYTES);
   const account = await postgresAccount();
   const programs = await programsFor(version, offers_extensions ? folder : null);
@@ -129,11 +117,15 @@ export async function startSupabaseServer(
   }
   return {
     port,
+    /** The URL of the database `postgres` for `supabase_admin`. */
     admin_url: urlFor("supabase_admin"),
+    /** The URL for `postgres`, the role that deploys and, on Supabase, runs the functions. */
     url: urlFor("postgres"),
     password,
+    /** Returns the process id of the current postmaster. */
     pid: () => run.pid,
-    async restart(meanwhile) {
+    /** Stops the server, runs `meanwhile`, and starts the server again on the same port. */
+    async restart(meanwhile?: () => Promise<void>) {
       await run.end();
       await meanwhile?.();
       await until("the server has started again", async () => {
