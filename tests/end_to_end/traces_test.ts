@@ -9,15 +9,13 @@ import config from "../../deno.json" with { type: "json" };
 import { addAccount } from "../support/database/provider_flow.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
 import { until } from "../support/common/until.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
 import { launchServer } from "../support/service/server_process.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import { startService } from "../support/service/service.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
-import {
-  addEndpoint,
-  openRecorder,
-  type RecordingReceiver,
-} from "../support/webhook/recording_receiver.ts";
+import { addEndpoint, openRecorder } from "../support/webhook/recording_receiver.ts";
 
 const LEASE_MS = 2_500;
 const PROVIDER_STRIPE = "sk_live_traces";
@@ -27,62 +25,45 @@ const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "
 /** Longer than the intervals at which a server sends spans and metrics. */
 const SILENCE_MS = 1_000;
 
-/** What a test of traces has. */
-interface Traced {
-  service: TestService;
-  receiver: OtlpReceiver;
-  base_url: string;
-  hooks: RecordingReceiver;
-  /** Creates a payment at the server with a `traceparent`, and returns its status. */
-  pay(key: string, traceparent: string, body?: object): Promise<number>;
-  /** Waits until a trace has a number of spans, and returns them as lines, sorted. */
-  trace(trace_id: string, count: number): Promise<string[]>;
+/** Starts a server process that sends to a receiver. `open` closes everything. */
+async function openTraced(env: Record<string, string>, open: AsyncDisposableStack) {
+  const service = await startService();
+  open.defer(service.close);
+  const receiver = openOtlpReceiver();
+  open.defer(receiver.close);
+  const hooks = openRecorder();
+  open.defer(hooks.close);
+  const { base_url, kill } = await launchServer(service.database.functions_url, {
+    lease_ms: LEASE_MS,
+    env: { PROVIDER_STRIPE, ...receiver.env, ...env },
+  });
+  open.defer(kill);
+  return {
+    ...{ service, receiver, base_url, hooks },
+    /** Creates a payment at the server with a `traceparent`, and returns its status. */
+    async pay(key: string, traceparent: string, body: object = {}) {
+      const { status } = await keyedCall(base_url, "POST", PAYMENTS, {
+        ...{ key, headers: { traceparent }, idempotency_key: crypto.randomUUID() },
+        body: { amount_minor: 1000, currency: "EUR", ...body },
+      });
+      return status;
+    },
+    /** Waits until a trace has a number of spans, and returns them as lines, sorted. */
+    async trace(trace_id: string, count: number) {
+      const own = () => receiver.spans.filter((span) => span.trace_id === trace_id);
+      await until(`${count} spans of ${trace_id}`, () => own().length >= count);
+      return linesOf(own());
+    },
+  };
 }
 
 /** Runs a test with a server process that sends to a receiver. */
 async function traced(
   env: Record<string, string>,
-  test: (given: Traced) => Promise<void>,
+  test: (given: Awaited<ReturnType<typeof openTraced>>) => Promise<void>,
 ): Promise<void> {
-  const service = await startService();
-  const receiver = openOtlpReceiver();
-  const hooks = openRecorder();
-  const server = await launchServer(service.database.functions_url, {
-    lease_ms: LEASE_MS,
-    env: { PROVIDER_STRIPE, ...receiver.env, ...env },
-  });
-  try {
-    await test({
-      service,
-      receiver,
-      base_url: server.base_url,
-      hooks,
-      async pay(key, traceparent, body = {}) {
-        const response = await fetch(`${server.base_url}/api-v1-payments/v1/payments`, {
-          method: "POST",
-          headers: {
-            Authorization: `Bearer ${key}`,
-            "Content-Type": "application/json",
-            "Idempotency-Key": crypto.randomUUID(),
-            traceparent,
-          },
-          body: JSON.stringify({ amount_minor: 1000, currency: "EUR", ...body }),
-        });
-        await response.body?.cancel();
-        return response.status;
-      },
-      async trace(trace_id, count) {
-        const own = () => receiver.spans.filter((span) => span.trace_id === trace_id);
-        await until(`${count} spans of ${trace_id}`, () => own().length >= count);
-        return linesOf(own());
-      },
-    });
-  } finally {
-    await server.kill();
-    await hooks.close();
-    await receiver.close();
-    await service.close();
-  }
+  await using open = new AsyncDisposableStack();
+  await test(await openTraced(env, open));
 }
 
 /** Formats spans as `name kind < name of the parent`. */
@@ -94,8 +75,7 @@ function linesOf(spans: OtlpReceiver["spans"]): string[] {
   ).sort();
 }
 
-const ROUTE = "/api-v1-payments/v1/payments";
-const REQUEST = `POST ${ROUTE}`;
+const REQUEST = `POST ${PAYMENTS}`;
 /** The first request with a key has it checked by the database. */
 const KEY_CHECK = "load client < authenticate";
 
@@ -130,10 +110,10 @@ Deno.test("a trace leads from the request of a sandbox to its deliveries", async
     const series = {
       "http.request.method": "POST",
       "http.response.status_code": 201n,
-      "http.route": ROUTE,
+      "http.route": PAYMENTS,
       "url.scheme": "http",
     };
-    assert.deepEqual(described, { ...series, "url.path": ROUTE });
+    assert.deepEqual(described, { ...series, "url.path": PAYMENTS });
     const [commit] = own.filter(({ name }) => name === "commit");
     assert.deepEqual(commit!.attributes, {
       "db.system.name": "postgresql",

@@ -13,73 +13,70 @@ import { until } from "../support/common/until.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { setServerTime } from "../support/service/service.ts";
-import { launchCommand, type RunningCommand } from "../support/common/running_command.ts";
-import { type EndedCommand, operatorCommand, runOperator } from "../support/local/operator.ts";
+import { launchCommand } from "../support/common/running_command.ts";
+import { operatorCommand, runOperator } from "../support/local/operator.ts";
 
 const DAY_MS = 86_400_000;
 const TODAY = Math.floor(Date.now() / DAY_MS) * DAY_MS;
 const ENVIRONMENT = `env_${"1".repeat(26)}`;
-
-/** A database with a live environment, and the command. */
-interface Archived {
-  sql: postgres.Sql;
-  /** Runs the command. */
-  archive(...args: string[]): Promise<EndedCommand>;
-  launch(...args: string[]): RunningCommand;
-  /** Stores a payment's event, its delivery and its movement, this many days ago. */
-  store(days_ago: number, count?: number): Promise<void>;
-}
 
 /** Returns the day (UTC) that was this many days ago. */
 function day(days_ago: number): string {
   return new Date(TODAY - days_ago * DAY_MS).toISOString().slice(0, 10);
 }
 
-async function withArchived(run: (archived: Archived) => Promise<void>): Promise<void> {
+/** A database with a live environment, and the command. `open` closes everything. */
+async function openArchived(open: AsyncDisposableStack) {
   const database = await cloneDatabase();
+  open.defer(database.drop);
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  open.defer(() => sql.end());
   let stored = 0;
   const env = () => ({
     DATABASE_URL: database.url,
     AWS_ACCESS_KEY_ID: Deno.env.get("AWS_ACCESS_KEY_ID") ?? "S3RVER",
     AWS_SECRET_ACCESS_KEY: "S3RVER",
   });
-  try {
-    await createEnvironment(sql, { id: ENVIRONMENT, account: "acme", livemode: true });
-    await run({
-      sql,
-      launch: (...args) => launchCommand(operatorCommand(env(), "archive", ...args)),
-      archive: (...args) => runOperator(env(), "archive", ...args),
-      async store(days_ago, count = 1) {
-        const at = new Date(TODAY - days_ago * DAY_MS + 3_600_000).toISOString();
-        const first = stored + 1;
-        stored += count;
-        await sql.unsafe(
-          `with n as (
-            select i, lpad(i::text, 17, '0') as ending from generate_series($3::int, $4::int) i
-          ), events as (
-            insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-            select $1, left(pay_internal.id_floor('evt_', $2), 13) || ending, 'payment.completed',
-              'pay_' || i, 1, $2, '{"n":' || i || '}' from n
-          ), deliveries as (
-            insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
-              subject_id, sequence, status, created_at)
-            select $1, left(pay_internal.id_floor('whd_', $2), 13) || ending, 'evt_' || i,
-              'payment.completed', 'whe_1', 'pay_' || i, 1, 'delivered', $2 from n
-          )
-          insert into pay.ledger_movements (amount_minor, created_at, leg, environment_id,
-            transaction_id, kind, subject_id, debit_account, credit_account, currency)
-          select 100, $2, 0, $1, left(pay_internal.id_floor('txn_', $2), 13) || left(ending, 16) || '0',
-            'capture', 'pay_' || i, 'processor', 'available', 'EUR' from n
-          where i = $3`,
-          [ENVIRONMENT, at, first, stored],
-        );
-      },
-    });
-  } finally {
-    await sql.end();
-    await database.drop();
-  }
+  await createEnvironment(sql, { id: ENVIRONMENT, account: "acme", livemode: true });
+  return {
+    sql,
+    launch: (...args: string[]) => launchCommand(operatorCommand(env(), "archive", ...args)),
+    /** Runs the command. */
+    archive: (...args: string[]) => runOperator(env(), "archive", ...args),
+    /** Stores a payment's event, its delivery and its movement, this many days ago. */
+    async store(days_ago: number, count = 1) {
+      const at = new Date(TODAY - days_ago * DAY_MS + 3_600_000).toISOString();
+      const first = stored + 1;
+      stored += count;
+      await sql.unsafe(
+        `with n as (
+          select i, lpad(i::text, 17, '0') as ending from generate_series($3::int, $4::int) i
+        ), events as (
+          insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+          select $1, left(pay_internal.id_floor('evt_', $2), 13) || ending, 'payment.completed',
+            'pay_' || i, 1, $2, '{"n":' || i || '}' from n
+        ), deliveries as (
+          insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+            subject_id, sequence, status, created_at)
+          select $1, left(pay_internal.id_floor('whd_', $2), 13) || ending, 'evt_' || i,
+            'payment.completed', 'whe_1', 'pay_' || i, 1, 'delivered', $2 from n
+        )
+        insert into pay.ledger_movements (amount_minor, created_at, leg, environment_id,
+          transaction_id, kind, subject_id, debit_account, credit_account, currency)
+        select 100, $2, 0, $1, left(pay_internal.id_floor('txn_', $2), 13) || left(ending, 16) || '0',
+          'capture', 'pay_' || i, 'processor', 'available', 'EUR' from n
+        where i = $3`,
+        [ENVIRONMENT, at, first, stored],
+      );
+    },
+  };
+}
+
+async function withArchived(
+  run: (archived: Awaited<ReturnType<typeof openArchived>>) => Promise<void>,
+): Promise<void> {
+  await using open = new AsyncDisposableStack();
+  await run(await openArchived(open));
 }
 
 Deno.test("the first run of deno task archive keeps what is younger", () =>

@@ -10,7 +10,7 @@ import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { testWith } from "../support/common/programs.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
-import { type FunctionProcess, startFunctions } from "../support/supabase/function_process.ts";
+import { startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
@@ -31,33 +31,13 @@ const WELL_WITHIN_MS = 5_000;
 const USUAL_FACTOR = 3;
 
 /** A function whose database the test can break. */
-interface Patient {
-  server: SupabaseServer;
-  /** A connection as superuser. */
-  admin: postgres.Sql;
-  process: FunctionProcess;
-  /** Creates a payment. Fails unless the response is 201 or a 503 in the right form. */
-  pay(): Promise<201 | 503>;
-  /**
-   * Creates payments from every client until the work is over. Returns the number of each status.
-   */
-  during(work: () => Promise<void>): Promise<Record<201 | 503, number>>;
-  /** Asserts that every client gets 503 within this time plus the duration of payments. */
-  assertAway(within_ms: number): Promise<void>;
-  /** Asserts that every client can pay again, within the time of R12. */
-  assertWell(): Promise<void>;
-}
+type Patient = Awaited<ReturnType<typeof openPatient>>;
 
-/**
- * Runs a test with a function process that connects to a server, or to the URL that `connect`
- * makes.
- */
-async function withPatient(
-  run: (patient: Patient) => Promise<void>,
-  connect: (server: SupabaseServer) => Promise<Record<string, string>> = ({ url }) =>
-    Promise.resolve({ SUPABASE_DB_URL: url }),
+/** Starts a server, and a function with the variables that `connect` makes. `open` closes both. */
+async function openPatient(
+  open: AsyncDisposableStack,
+  connect: (server: SupabaseServer) => Promise<Record<string, string>>,
 ) {
-  await using open = new AsyncDisposableStack();
   const server = await startSupabaseServer(17);
   open.defer(() => server.close());
   await migrate(server.url);
@@ -75,6 +55,7 @@ async function withPatient(
     RATE_LIMIT_PER_SECOND: "0",
   });
   open.defer(async () => void await process.close());
+  /** Creates a payment. Fails unless the response is 201 or a 503 in the right form. */
   async function pay(): Promise<201 | 503> {
     const payment = { amount: 100, currency: "EUR", outcome: "success" };
     const options = { key, body: payment };
@@ -95,12 +76,13 @@ async function withPatient(
   };
   /** The longest duration of payments of all clients before the outage. */
   let usual_ms = 0;
-  const patient: Patient = {
-    server,
-    admin,
-    process,
-    pay,
-    async during(work) {
+  return {
+    /** `admin` is a connection as superuser. */
+    ...{ server, admin, process, pay },
+    /**
+     * Creates payments from every client until the work is over. Returns the number of each status.
+     */
+    async during(work: () => Promise<void>) {
       const counts = { 201: 0, 503: 0 };
       let is_over = false;
       const client = async () => {
@@ -111,12 +93,14 @@ async function withPatient(
       await Promise.all(clients);
       return counts;
     },
-    async assertAway(within_ms) {
+    /** Asserts that every client gets 503 within this time plus the duration of payments. */
+    async assertAway(within_ms: number) {
       const { responses, took_ms } = await payAll();
       assert.deepEqual(responses, Array(CLIENTS).fill(503));
       const figures = `${took_ms} ms, and ${usual_ms} ms without an outage`;
       assert.ok(took_ms < within_ms + USUAL_FACTOR * usual_ms, figures);
     },
+    /** Asserts that every client can pay again, within the time of R12. */
     async assertWell() {
       const until = performance.now() + WELL_WITHIN_MS + USUAL_FACTOR * usual_ms;
       for (;;) {
@@ -130,9 +114,20 @@ async function withPatient(
       }
     },
   };
-  await patient.assertWell();
+}
+
+/** Runs a test with a function process that connects to a server, by default straight. */
+async function withPatient(
+  run: (patient: Patient) => Promise<void>,
+  connect: (server: SupabaseServer) => Promise<Record<string, string>> = ({ url }) =>
+    Promise.resolve({ SUPABASE_DB_URL: url }),
+) {
+  await using open = new AsyncDisposableStack();
+  const patient = await openPatient(open, connect);
+  const { process, assertWell } = patient;
+  await assertWell();
   await run(patient);
-  await patient.assertWell();
+  await assertWell();
   assert.equal(process.hasEnded(), false, process.complaints.join("\n"));
   assert.deepEqual(process.complaints, []);
 }
