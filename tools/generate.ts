@@ -74,7 +74,7 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
     path: "docs/benchmarks.svg",
     render: async () => drawChart(await Deno.readTextFile(new URL("docs/benchmarks.md", ROOT))),
   },
-  { path: "docs/openapi.json", render: renderDocument },
+  { path: "docs/openapi.json", render: () => renderDocument() },
   {
     path: "shared/http/openapi_document.ts",
     render: renderServedModule,

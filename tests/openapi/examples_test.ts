@@ -11,7 +11,6 @@ import { addAccount } from "../support/database/provider_flow.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import { buildDocument } from "../../tools/generate/openapi/document.ts";
 import {
   errorExampleName,
   eventExampleName,
@@ -20,7 +19,7 @@ import {
   type OperationExamples,
   readExamples,
 } from "../../tools/generate/openapi/examples.ts";
-import { jsonText } from "../../tools/generate/openapi/json_text.ts";
+import { renderDocument } from "../../tools/generate/openapi/openapi.ts";
 import type { Json } from "../../tools/generate/openapi/schemas.ts";
 import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import {
@@ -59,12 +58,10 @@ interface Exchange {
 
 Deno.test("the examples of the OpenAPI document are the service's responses", async () => {
   await using receiver = listen();
-  const document = await buildDocument(await record(receiver.url));
-  if (Deno.env.get("UPDATE_EXAMPLES")) {
-    await Deno.writeTextFile(FILE, `${jsonText(document)}\n`);
-  }
+  const document = await renderDocument(await record(receiver.url));
+  if (Deno.env.get("UPDATE_EXAMPLES")) await Deno.writeTextFile(FILE, document);
   assert.deepEqual(
-    examplesIn(document),
+    examplesIn(JSON.parse(document)),
     await readExamples(),
     'record them again with UPDATE_EXAMPLES=1, then run "deno task generate"',
   );

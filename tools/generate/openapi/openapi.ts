@@ -4,13 +4,17 @@
  * files, so the second file is a module with the packed document.
  */
 
+import stringify from "json-stringify-pretty-compact";
 import { gzipSync } from "node:zlib";
 import { unpackDocument } from "../../../shared/http/openapi_route.ts";
 import { buildDocument } from "./document.ts";
-import { jsonText } from "./json_text.ts";
+import type { Examples } from "./examples.ts";
 
-export async function renderDocument(): Promise<string> {
-  return `${jsonText(await buildDocument())}\n`;
+/** For readers and for `git diff`: an object or a list stands on one line if it fits. */
+const FORM = { indent: 1, maxLength: 200 };
+
+export async function renderDocument(examples?: Examples): Promise<string> {
+  return `${stringify(await buildDocument(examples), FORM)}\n`;
 }
 
 /** Returns the text of shared/http/openapi_document.ts. */
