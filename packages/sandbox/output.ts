@@ -1,6 +1,6 @@
 /** The output of commands: a line for each object, or with `--json` what the API sends. */
 
-import type { List } from "../client/mod.ts";
+import type { Page } from "../client/mod.ts";
 import { type Option, type Surroundings, textOf, type Values, wholeNumberOf } from "./command.ts";
 
 /** Items of a page that the API allows (contract §5). */
@@ -27,20 +27,23 @@ export function printResult<T>(
   values: Values,
   { print }: Surroundings,
 ): void {
-  print(`${values["json"] ? JSON.stringify(result, null, 2) : describe(result)}\n`);
+  print(`${values["json"] ? jsonText(result) : describe(result)}\n`);
+}
+
+export function jsonText(result: unknown): string {
+  return JSON.stringify(result, null, 2);
 }
 
 /**
  * Prints a page: a line for each item, newest first, or with `--json` the page. A message says how
  * the list goes on.
  */
-export async function printPage<T>(
-  list: List<T>,
+export function printPage<T>(
+  page: Page<T>,
   toLine: (item: T) => string,
   values: Values,
   surroundings: Surroundings,
-): Promise<void> {
-  const page = await list;
+): void {
   if (values["json"]) return printResult(page, () => "", values, surroundings);
   if (page.data.length === 0) surroundings.printMessage("The list is empty");
   for (const item of page.data) surroundings.print(`${toLine(item)}\n`);

@@ -1,60 +1,15 @@
 /** The commands that change one payment, instrument or checkout. */
 
-import type {
-  CheckoutMethod,
-  PayCheckoutInput,
-  PaymentsClient,
-  RefundReason,
-  RequestOptions,
-} from "../../client/mod.ts";
+import type { CheckoutMethod, PayCheckoutInput, RefundReason } from "../../client/mod.ts";
 import { checkoutText } from "../checkout_text.ts";
-import {
-  CHANGE_OPTIONS,
-  type Command,
-  EXIT,
-  idArgument,
-  JSON_OPTION,
-  type Option,
-  SERVICE_OPTIONS,
-  textOf,
-  type Values,
-  wholeNumberOf,
-} from "../command.ts";
+import { CHANGE_OPTIONS, type Option, textOf, wholeNumberOf } from "../command.ts";
 import { instrumentText } from "../instrument_text.ts";
-import { printResult } from "../output.ts";
 import { paymentText, refundText } from "../payment_text.ts";
 import { APPROVED_CARD, testCard } from "../test_card.ts";
-import { openChange } from "../service_access.ts";
+import { serviceCommand } from "./service_command.ts";
 
-type Change<Result> = (client: PaymentsClient, options: RequestOptions) => Promise<Result>;
-
-interface Changing<Result> extends Pick<Command, "name" | "summary" | "examples"> {
-  /** The form of its argument, such as `pay_…`. */
-  id: string;
-  options?: Readonly<Record<string, Option>>;
-  /** Reads the options. The API checks their values, and names the field at fault. */
-  begin: (id: string, values: Values) => Change<Result>;
-  describe: (result: Result) => string;
-  /** Whether nothing was paid or given back, although the result is stored. */
-  fails?: (result: Result) => boolean;
-}
-
-function changeCommand<Result extends { status: string }>(
-  { id: form, options = {}, begin, describe, fails = hasFailed, ...named }: Changing<Result>,
-): Command {
-  return {
-    ...named,
-    args: "ID",
-    options: { ...options, ...CHANGE_OPTIONS, ...JSON_OPTION, ...SERVICE_OPTIONS },
-    async run(values, args, surroundings) {
-      const change = begin(idArgument(args, form), values);
-      const { client, options } = openChange(values, surroundings);
-      const result = await change(client, options);
-      printResult(result, describe, values, surroundings);
-      return fails(result) ? EXIT.failure : EXIT.success;
-    },
-  };
-}
+/** The members of a command that can change live data, and that a retry repeats. */
+const CHANGE = { live: CHANGE_OPTIONS, fails: hasFailed };
 
 /** A refund that the provider refuses is stored, and gives nothing back. */
 function hasFailed({ status }: { status: string }): boolean {
@@ -65,7 +20,8 @@ function amountOption(whole: string): Option {
   return { type: "string", value: "N", help: `in minor units; default: ${whole}` };
 }
 
-export const PAYMENTS_CAPTURE = changeCommand({
+export const PAYMENTS_CAPTURE = serviceCommand({
+  ...CHANGE,
   name: "payments capture",
   summary: "Capture an authorized payment, whole or in part",
   id: "pay_…",
@@ -74,16 +30,17 @@ export const PAYMENTS_CAPTURE = changeCommand({
     "payments capture pay_1m7wvb3bsdsgqhzksxxwbk1970",
     "payments capture pay_1m7wvb3bsdsgqhzksxxwbk1970 --amount 500",
   ],
-  begin(id, values) {
+  begin(values, [id]) {
     const amount = wholeNumberOf(values, "amount", 1);
-    return ({ payments }, options) => payments.capture(id, { amount }, options);
+    return ({ payments }, options) => payments.capture(id!, { amount }, options);
   },
   describe: paymentText,
 });
 
 const REFUND_REASONS = "duplicate, fraudulent, requested_by_customer or other";
 
-export const PAYMENTS_REFUND = changeCommand({
+export const PAYMENTS_REFUND = serviceCommand({
+  ...CHANGE,
   name: "payments refund",
   summary: "Refund a payment, whole or in part",
   id: "pay_…",
@@ -96,40 +53,43 @@ export const PAYMENTS_REFUND = changeCommand({
     "payments refund pay_1m7wvb3bsdsgqhzksxxwbk1970",
     "payments refund pay_1m7wvb3bsdsgqhzksxxwbk1970 --amount 500 --reason requested_by_customer",
   ],
-  begin(id, values) {
+  begin(values, [id]) {
     const address = textOf(values, "destination");
     const input = {
       amount: wholeNumberOf(values, "amount", 1),
       reason: textOf(values, "reason") as RefundReason | undefined,
       destination: address === undefined ? undefined : { address },
     };
-    return ({ payments }, options) => payments.refund(id, input, options);
+    return ({ payments }, options) => payments.refund(id!, input, options);
   },
   describe: refundText,
 });
 
-export const PAYMENTS_CANCEL = changeCommand({
+export const PAYMENTS_CANCEL = serviceCommand({
+  ...CHANGE,
   name: "payments cancel",
   summary: "Cancel a payment whose money has not moved",
   id: "pay_…",
   examples: ["payments cancel pay_1m7wvb3bsdsgqhzksxxwbk1970"],
-  begin: (id) => ({ payments }, options) => payments.cancel(id, options),
+  begin: (_, [id]) => ({ payments }, options) => payments.cancel(id!, options),
   describe: paymentText,
 });
 
-export const INSTRUMENTS_END = changeCommand({
+export const INSTRUMENTS_END = serviceCommand({
+  ...CHANGE,
   name: "instruments end",
   summary: "End a saved card or mandate: no later payment can use it",
   id: "ins_…",
   examples: ["instruments end ins_1m7wvb3bsdsgqhzksxxwbk1970"],
-  begin: (id) => ({ instruments }, options) => instruments.end(id, options),
+  begin: (_, [id]) => ({ instruments }, options) => instruments.end(id!, options),
   describe: instrumentText,
 });
 
 /** Options that say how the payer pays. Without any of them it is the approved card. */
 const WAYS = ["card", "iban", "instrument", "method", "currency"] as const;
 
-export const CHECKOUTS_PAY = changeCommand({
+export const CHECKOUTS_PAY = serviceCommand({
+  ...CHANGE,
   name: "checkouts pay",
   summary:
     "Pay a checkout as its payer does; by default with the test card that is always approved",
@@ -148,7 +108,7 @@ export const CHECKOUTS_PAY = changeCommand({
     'checkouts pay chk_1m7wvb3bsdsgqhzksxxwbk1970 --card "4000 0000 0000 9995"',
     "checkouts pay chk_1m7wvb3bsdsgqhzksxxwbk1970 --method sepa --json",
   ],
-  begin(id, values) {
+  begin(values, [id]) {
     const [card, iban, instrument, method, currency] = WAYS.map((name) => textOf(values, name));
     const is_other = WAYS.some((name) => textOf(values, name) !== undefined);
     const number = card ?? (is_other && method !== "card" ? undefined : APPROVED_CARD);
@@ -161,17 +121,18 @@ export const CHECKOUTS_PAY = changeCommand({
       save: values["save"] === true ? true : undefined,
       authenticate: textOf(values, "authenticate") as PayCheckoutInput["authenticate"],
     };
-    return ({ sandbox }, options) => sandbox.payCheckout(id, input, options);
+    return ({ sandbox }, options) => sandbox.payCheckout(id!, input, options);
   },
   describe: ({ payment, ...checkout }) => `${paymentText(payment)}\n${checkoutText(checkout)}`,
   fails: ({ payment }) => payment.status === "declined" || hasFailed(payment),
 });
 
-export const CHECKOUTS_CANCEL = changeCommand({
+export const CHECKOUTS_CANCEL = serviceCommand({
+  ...CHANGE,
   name: "checkouts cancel",
   summary: "Cancel a checkout: nobody can pay it any more",
   id: "chk_…",
   examples: ["checkouts cancel chk_1m7wvb3bsdsgqhzksxxwbk1970"],
-  begin: (id) => ({ checkouts }, options) => checkouts.cancel(id, options),
+  begin: (_, [id]) => ({ checkouts }, options) => checkouts.cancel(id!, options),
   describe: checkoutText,
 });

@@ -5,21 +5,15 @@ import { checkoutText } from "../checkout_text.ts";
 import {
   amountOf,
   CHANGE_OPTIONS,
-  type Command,
   customerOf,
-  EXIT,
-  JSON_OPTION,
-  refuseArguments,
   SALE_OPTIONS,
-  SERVICE_OPTIONS,
   textOf,
   UsageError,
   type Values,
 } from "../command.ts";
-import { printResult } from "../output.ts";
-import { openChange } from "../service_access.ts";
+import { serviceCommand } from "./service_command.ts";
 
-export const CHECKOUTS_CREATE: Command = {
+export const CHECKOUTS_CREATE = serviceCommand({
   name: "checkouts create",
   summary: "Make a page on which a payer chooses how to pay, or a link for many payers",
   options: {
@@ -33,24 +27,19 @@ export const CHECKOUTS_CREATE: Command = {
     locale: { type: "string", value: "CODE", help: "language of the page, such as de" },
     "cancel-url": { type: "string", value: "URL", help: "for a payer who gives up" },
     "expires-at": { type: "string", value: "TIME", help: "by default in 24 hours" },
-    ...CHANGE_OPTIONS,
-    ...JSON_OPTION,
-    ...SERVICE_OPTIONS,
   },
+  live: CHANGE_OPTIONS,
   examples: [
     "checkouts create --amount 1999",
     'checkouts create --amount 1500 --link --description "Donation"',
     "checkouts create --amount 1999 --methods card,sepa --reference order-7 --json",
   ],
-  async run(values, args, surroundings) {
-    refuseArguments(args);
+  begin(values) {
     const input = readInput(values);
-    const { client, options } = openChange(values, surroundings);
-    const checkout = await client.checkouts.create(input, options);
-    printResult(checkout, checkoutText, values, surroundings);
-    return EXIT.success;
+    return ({ checkouts }, options) => checkouts.create(input, options);
   },
-};
+  describe: checkoutText,
+});
 
 function readInput(values: Values): CreateCheckoutInput {
   const amount = amountOf(values);

@@ -1,29 +1,20 @@
 /** `clock advance`: advances the clock of the sandbox, and shows what became due and was done. */
 
 import type { ClockAdvance } from "../../client/mod.ts";
-import {
-  type Command,
-  EXIT,
-  JSON_OPTION,
-  onlyArgument,
-  SERVICE_OPTIONS,
-  UsageError,
-} from "../command.ts";
+import { onlyArgument, UsageError } from "../command.ts";
 import { parseDuration } from "../duration.ts";
-import { printResult } from "../output.ts";
-import { openClient } from "../service_access.ts";
 import { count } from "../terminal_text.ts";
+import { serviceCommand } from "./service_command.ts";
 
 /** The bound of the API in seconds: 400 days. */
 const MAX_ADVANCE_S = 34_560_000;
 
-export const CLOCK_ADVANCE: Command = {
+export const CLOCK_ADVANCE = serviceCommand({
   name: "clock advance",
   args: "DURATION",
   summary: "Advance the clock of the sandbox, and show what became due",
-  options: { ...JSON_OPTION, ...SERVICE_OPTIONS },
   examples: ["clock advance 7d", "clock advance 1h30m --json"],
-  async run(values, args, surroundings) {
+  begin(_, args) {
     const duration = onlyArgument(args, "The duration is missing: 7d");
     const seconds = parseDuration(duration);
     if (seconds === null || seconds < 1 || seconds > MAX_ADVANCE_S) {
@@ -31,12 +22,10 @@ export const CLOCK_ADVANCE: Command = {
         `"${duration}" is not a duration from 1s to 400d: 7d, 12h, 90m, 1h30m`,
       );
     }
-    const client = openClient(values, surroundings);
-    const clock = await client.sandbox.setClock({ advance: seconds });
-    printResult(clock, describe, values, surroundings);
-    return EXIT.success;
+    return ({ sandbox }) => sandbox.setClock({ advance: seconds });
   },
-};
+  describe,
+});
 
 /** Two lines: the new time, and what was done. */
 function describe({ now, mode, did }: ClockAdvance): string {

@@ -1,29 +1,22 @@
 /** The commands that print one payment or checkout with all its fields. */
 
 import type { PaymentsClient } from "../../client/mod.ts";
-import { type Command, EXIT, idArgument, JSON_OPTION, SERVICE_OPTIONS } from "../command.ts";
-import { openClient } from "../service_access.ts";
+import { serviceCommand } from "./service_command.ts";
 
 /** @param form the form of the id, such as `pay_…` */
 function getCommand(
   noun: string,
   form: string,
   retrieve: (client: PaymentsClient, id: string) => Promise<unknown>,
-): Command {
+) {
   const name = `${noun}s get`;
-  return {
+  return serviceCommand({
     name,
-    args: "ID",
+    id: form,
     summary: `Print a ${noun} with all its fields, as JSON`,
-    options: { ...JSON_OPTION, ...SERVICE_OPTIONS },
     examples: [`${name} ${form.replace("…", "1m7wvb3bsdsgqhzksxxwbk1970")}`],
-    async run(values, args, surroundings) {
-      const id = idArgument(args, form);
-      const found = await retrieve(openClient(values, surroundings), id);
-      surroundings.print(`${JSON.stringify(found, null, 2)}\n`);
-      return EXIT.success;
-    },
-  };
+    begin: (_, [id]) => (client) => retrieve(client, id!),
+  });
 }
 
 export const PAYMENTS_GET = getCommand(

@@ -1,21 +1,13 @@
 /** The commands that print a page of a list, newest first. */
 
-import type { List, PaymentsClient } from "../../client/mod.ts";
-import {
-  type Command,
-  EXIT,
-  JSON_OPTION,
-  type Option,
-  refuseArguments,
-  SERVICE_OPTIONS,
-  textOf,
-} from "../command.ts";
+import type { Page, PaymentsClient } from "../../client/mod.ts";
+import { type Command, type Option, textOf } from "../command.ts";
 import { checkoutText } from "../checkout_text.ts";
 import { instrumentText } from "../instrument_text.ts";
 import { PAGE_OPTIONS, pageOf, printPage } from "../output.ts";
 import { paymentText } from "../payment_text.ts";
-import { openClient } from "../service_access.ts";
 import { oneLine } from "../terminal_text.ts";
+import { serviceCommand } from "./service_command.ts";
 
 /** An option that filters a list: the parameter of the query, the name of the value, and a phrase. */
 type Filter = readonly [param: string, value: string, help: string];
@@ -23,7 +15,7 @@ type Filter = readonly [param: string, value: string, help: string];
 interface Listing<Item> extends Pick<Command, "name" | "summary" | "examples"> {
   /** By the name of the option. The API checks every value and names the field at fault. */
   filters?: Readonly<Record<string, Filter>>;
-  list: (client: PaymentsClient, params: object) => List<Item>;
+  list: (client: PaymentsClient, params: object) => PromiseLike<Page<Item>>;
   lineOf: (item: Item) => string;
 }
 
@@ -31,23 +23,16 @@ function listCommand<Item>({ filters = {}, list, lineOf, ...named }: Listing<Ite
   const options = Object.entries(filters).map((
     [name, [, value, help]],
   ): [string, Option] => [name, { type: "string", value, help }]);
-  return {
+  return serviceCommand({
     ...named,
-    options: {
-      ...Object.fromEntries(options),
-      ...PAGE_OPTIONS,
-      ...JSON_OPTION,
-      ...SERVICE_OPTIONS,
-    },
-    async run(values, args, surroundings) {
-      refuseArguments(args);
+    options: { ...Object.fromEntries(options), ...PAGE_OPTIONS },
+    begin(values) {
       const given = Object.entries(filters).map(([name, [param]]) => [param, textOf(values, name)]);
       const params = { ...Object.fromEntries(given), ...pageOf(values) };
-      const page = list(openClient(values, surroundings), params);
-      await printPage(page, lineOf, values, surroundings);
-      return EXIT.success;
+      return (client) => list(client, params);
     },
-  };
+    print: (page, values, surroundings) => printPage(page, lineOf, values, surroundings),
+  });
 }
 
 export const PAYMENTS_LIST = listCommand({

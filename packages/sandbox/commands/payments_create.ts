@@ -6,26 +6,19 @@ import {
   type CreatePaymentInput,
   type InstrumentUsage,
   type Outcome,
-  type Payment,
 } from "../../client/mod.ts";
 import type { CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
 import {
   amountOf,
   CHANGE_OPTIONS,
-  type Command,
   customerOf,
-  EXIT,
-  JSON_OPTION,
-  refuseArguments,
   SALE_OPTIONS,
-  SERVICE_OPTIONS,
   textOf,
   type Values,
 } from "../command.ts";
-import { printResult } from "../output.ts";
 import { paymentText } from "../payment_text.ts";
-import { openChange } from "../service_access.ts";
 import { APPROVED_CARD, testCard } from "../test_card.ts";
+import { serviceCommand } from "./service_command.ts";
 
 /** Options that say how the payer pays. Without any of them it is the approved card. */
 const METHODS = ["card", "iban", "wallet", "instrument", "outcome"] as const;
@@ -35,7 +28,7 @@ type WithoutOption =
   | ("amount_minor" | "capability" | "method_kind" | "payer")
   | ("description" | "metadata" | "settlement");
 
-export const PAYMENTS_CREATE: Command = {
+export const PAYMENTS_CREATE = serviceCommand({
   name: "payments create",
   summary: "Make a payment; by default with the test card that is always approved",
   options: {
@@ -52,10 +45,8 @@ export const PAYMENTS_CREATE: Command = {
       value: "OUTCOME",
       help: "force success, declined, pending, refunded or chargeback",
     },
-    ...CHANGE_OPTIONS,
-    ...JSON_OPTION,
-    ...SERVICE_OPTIONS,
   },
+  live: CHANGE_OPTIONS,
   examples: [
     "payments create --amount 1999",
     'payments create --amount 1999 --card "4000 0000 0000 9995"',
@@ -63,25 +54,24 @@ export const PAYMENTS_CREATE: Command = {
     "payments create --amount 1999 --save off_session --customer-id u1 --email ada@example.com",
     "payments create --amount 1999 --instrument ins_1m7wvb3bsdsgqhzksxxwbk1970 --off-session",
   ],
-  async run(values, args, surroundings) {
-    refuseArguments(args);
+  begin(values, _, { print }) {
     const input = readInput(values);
-    const { client, options } = openChange(values, surroundings);
-    const print = (payment: Payment) => printResult(payment, paymentText, values, surroundings);
-    try {
-      const payment = await client.payments.create(input, options);
-      print(payment);
-      // The bank has returned it, or the chain has reverted it: nothing was paid.
-      return payment.status === "failed" ? EXIT.failure : EXIT.success;
-    } catch (error) {
-      // A declined payment is stored, so its id is part of the output. The error follows.
-      if (error instanceof ApiError && error.payment !== undefined && !values["json"]) {
-        print(error.payment);
+    return async ({ payments }, options) => {
+      try {
+        return await payments.create(input, options);
+      } catch (error) {
+        // A declined payment is stored, so its id is part of the output. The error follows.
+        if (error instanceof ApiError && error.payment !== undefined && !values["json"]) {
+          print(`${paymentText(error.payment)}\n`);
+        }
+        throw error;
       }
-      throw error;
-    }
+    };
   },
-};
+  describe: paymentText,
+  // The bank has returned it, or the chain has reverted it: nothing was paid.
+  fails: ({ status }) => status === "failed",
+});
 
 function readInput(values: Values): CreatePaymentInput {
   const amount = amountOf(values);
