@@ -18,6 +18,7 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 import {
   advance,
   APPROVED,
+  commandClock,
   PAYMENTS,
   SANDBOX,
   serviceCase,
@@ -219,15 +220,6 @@ const BREAKS_AHEAD: Breaks[] = [
   ],
 ];
 
-async function advanceClock(service: TestService, days: number): Promise<void> {
-  for (let body: unknown = { advance: days * DAY_S, mode: "frozen" };;) {
-    const response = await service.call("POST", `${SANDBOX}/clock`, { body });
-    assert.equal(response.status, 200, response.text);
-    if (!response.body.has_more) return;
-    body = { to: response.body.target, mode: "frozen" };
-  }
-}
-
 /** Work of several kinds. Returns the id of a payment that is completed. */
 async function workAhead(service: TestService, idempotency_key: string): Promise<string> {
   const { body: paid } = await service.pay({ card: APPROVED_CARD }, { idempotency_key });
@@ -248,7 +240,7 @@ webhookCase("the invariants follow the clock of a sandbox", async (t, service, r
   await workAhead(service, "first");
   // The endpoint has to be older than the events of which every one has a delivery.
   for (const days of [1, 8, 300, 20, 15]) {
-    await advanceClock(service, days);
+    await commandClock(service, { advance: days * DAY_S, mode: "frozen" });
     await workAhead(service, `after ${days}`);
     await t.step(`find nothing after ${days} days`, () => assertSilent(service.sql));
   }

@@ -115,50 +115,46 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
 });
 
 serviceCase("pay.list() returns each item once for any page size", async (t, service) => {
-  const connection = await service.sql.reserve();
+  await using connection = await openSession(service.sql);
   const { environment_id } = service.key;
-  try {
-    await fillLists(connection, environment_id, { rows: WALKED_ROWS });
-    await fillLists(connection, service.other.environment_id, { rows: WALKED_ROWS });
-    await connection`analyze`;
-    const short = { pages: 0, empty: 0 };
-    const lists = everyCombination(WALKED_ROWS);
-    for (const kind of new Set(lists.map(({ kind }) => kind))) {
-      await t.step(kind, async () => {
-        for (const list of lists.filter((list) => list.kind === kind)) {
-          const { ids, pages } = await walk(connection, service, list);
-          assert.deepEqual(
-            ids,
-            await matching(connection, environment_id, list),
-            JSON.stringify(list),
-          );
-          short.pages += pages.filter((size) => size < WALKED_LIMIT).length;
-          short.empty += pages.filter((size) => size === 0).length;
-        }
-      });
-    }
-    await t.step("the only delivery of a payment with more events than a page reads", async () => {
-      const list = { kind: "webhook_deliveries", filters: { subject_id: `pay_${"9".repeat(26)}` } };
-      const event = "'evt_9' || lpad((n * 1000)::text, 25, '0')";
-      await connection.unsafe(
-        `insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-         select $1, ${event}, 'payment.completed', $2, n, now(), '{}'
-         from generate_series(1, ${PAGE_ROWS + 100}) n`,
-        [environment_id, list.filters.subject_id],
-      );
-      await connection.unsafe(
-        `insert into pay.webhook_deliveries (environment_id, id, created_at, event_id, event_type,
-           endpoint_id, subject_id, status)
-         select $1, replace(${event}, 'evt', 'whd'), now(), ${event}, 'payment.completed', 'whe_9',
-           $2, 'delivered' from generate_series(${PAGE_ROWS + 100}, ${PAGE_ROWS + 100}) n`,
-        [environment_id, list.filters.subject_id],
-      );
-      assert.equal((await walk(connection, service, list as FilteredList)).ids.length, 1);
+  await fillLists(connection, environment_id, { rows: WALKED_ROWS });
+  await fillLists(connection, service.other.environment_id, { rows: WALKED_ROWS });
+  await connection`analyze`;
+  const short = { pages: 0, empty: 0 };
+  const lists = everyCombination(WALKED_ROWS);
+  for (const kind of new Set(lists.map(({ kind }) => kind))) {
+    await t.step(kind, async () => {
+      for (const list of lists.filter((list) => list.kind === kind)) {
+        const { ids, pages } = await walk(connection, service, list);
+        assert.deepEqual(
+          ids,
+          await matching(connection, environment_id, list),
+          JSON.stringify(list),
+        );
+        short.pages += pages.filter((size) => size < WALKED_LIMIT).length;
+        short.empty += pages.filter((size) => size === 0).length;
+      }
     });
-    assert.ok(short.empty > 0 && short.pages > short.empty, JSON.stringify(short));
-  } finally {
-    connection.release();
   }
+  await t.step("the only delivery of a payment with more events than a page reads", async () => {
+    const list = { kind: "webhook_deliveries", filters: { subject_id: `pay_${"9".repeat(26)}` } };
+    const event = "'evt_9' || lpad((n * 1000)::text, 25, '0')";
+    await connection.unsafe(
+      `insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+       select $1, ${event}, 'payment.completed', $2, n, now(), '{}'
+       from generate_series(1, ${PAGE_ROWS + 100}) n`,
+      [environment_id, list.filters.subject_id],
+    );
+    await connection.unsafe(
+      `insert into pay.webhook_deliveries (environment_id, id, created_at, event_id, event_type,
+         endpoint_id, subject_id, status)
+       select $1, replace(${event}, 'evt', 'whd'), now(), ${event}, 'payment.completed', 'whe_9',
+         $2, 'delivered' from generate_series(${PAGE_ROWS + 100}, ${PAGE_ROWS + 100}) n`,
+      [environment_id, list.filters.subject_id],
+    );
+    assert.equal((await walk(connection, service, list as FilteredList)).ids.length, 1);
+  });
+  assert.ok(short.empty > 0 && short.pages > short.empty, JSON.stringify(short));
 });
 
 /**

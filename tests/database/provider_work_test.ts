@@ -209,26 +209,37 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     );
   });
   await t.step("totals: each whole day after the account, two hours after its end", async () => {
-    await polled();
-    const read = async () => {
-      const found = (await names()).filter((name) => name.startsWith("totals"));
-      await polled();
-      return found;
+    const leased = async () => {
+      const found = (await work()).filter(({ kind }) => kind === "totals");
+      return found.map(({ day, cursor }) => [day, cursor]);
     };
+    /** The totals that a job would read: their day, and the cursor to go on. */
+    const totals = async () => {
+      await polled();
+      return await leased();
+    };
+    const end = (day: string, net_minor: number) =>
+      store.storeTotals(account_id, day, [{ currency: "EUR", net_minor }]);
     now = NOON;
     await advance(1.5 * DAY_MS + 2 * HOUR_MS - 1);
-    await polled();
-    assert.deepEqual(await read(), []);
+    assert.deepEqual(await totals(), []);
     await advance(1);
-    assert.deepEqual(await read(), [`totals ${account_id} 2026-11-23`]);
-    await store.storeTotals(account_id, "2026-11-23", [{ currency: "EUR", net_minor: 5 }]);
-    assert.deepEqual(await read(), []);
+    assert.deepEqual(await totals(), [["2026-11-23", null]]);
+    await store.saveTotalsCursor(account_id, "2026-11-23", { after: "txn_1" });
+    assert.deepEqual(await totals(), [["2026-11-23", { after: "txn_1" }]]);
+    await end("2026-11-23", 5);
+    assert.deepEqual(await totals(), []);
     await advance(2 * DAY_MS);
-    await polled();
-    assert.deepEqual(await read(), [`totals ${account_id} 2026-11-24`]);
-    await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 6 }]);
-    await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 7 }]);
-    assert.deepEqual(await read(), [`totals ${account_id} 2026-11-25`]);
+    assert.deepEqual(await totals(), [["2026-11-24", null]]);
+    await store.saveTotalsCursor(account_id, "2026-11-24", { after: "txn_9" });
+    // Late ones change neither the next day nor its lease.
+    await store.saveTotalsCursor(account_id, "2026-11-23", { after: "txn_2" });
+    await end("2026-11-23", 5);
+    assert.deepEqual(await leased(), []);
+    assert.deepEqual(await totals(), [["2026-11-24", { after: "txn_9" }]]);
+    await end("2026-11-24", 6);
+    await end("2026-11-24", 7);
+    assert.deepEqual(await totals(), [["2026-11-25", null]]);
     const rows = await sql`
       select day::text, provider_minor from pay.provider_totals order by day`;
     assert.deepEqual(rows.map((row) => Object.values(row)), [
@@ -301,65 +312,27 @@ providerCase("accounts share the provider events that are leased", async (_, giv
 
 /** The most work that the worker leases at once. */
 const LIMIT = 32;
-const DAY = "2026-11-23";
 
-providerCase("the leases of the provider worker", async (t, given) => {
+providerCase("due events come before more than a quarter of the operations", async (_, given) => {
   const { service, sql, live, functions, store } = given;
-  let now = Date.parse(`${DAY}T12:00:00Z`) - 24 * 3_600_000;
-  await service.setClock(now);
+  await service.setClock(NOON);
   const account_id = await addAccount(sql, live.environment_id);
-  const work = async () => (await store.leaseWork(LIMIT, LIMIT, LEASE_MS, now)).work;
   /** The numbers of pieces that are leased next, by kind. */
-  const poll = async () => {
+  const poll = async (most = LIMIT) => {
     const counts: Record<string, number> = {};
-    for (const { kind } of await work()) counts[kind] = (counts[kind] ?? 0) + 1;
+    const { work } = await store.leaseWork(LIMIT, most, LEASE_MS, NOON);
+    for (const { kind } of work) counts[kind] = (counts[kind] ?? 0) + 1;
     return counts;
   };
-  await t.step("lease due events before more than a quarter of the operations", async () => {
-    for (let i = 0; i < 2 * LIMIT; i++) {
-      const made = await reserve(functions, live, { delay_ms: 0 });
-      if (i % 4 > 0) continue;
-      const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
-      await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
-    }
-    assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
-    assert.deepEqual(await poll(), { operation: 32 });
-    assert.deepEqual((await store.leaseWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
-    assert.deepEqual(await poll(), { operation: 12 });
-    assert.deepEqual(await poll(), {});
-  });
-  await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
-    next_attempt_at = null, leased_until = null, next_sync_at = null`;
-  await sql`delete from pay.provider_events`;
-
-  const cursorOf = async () =>
-    (await sql`select totals_cursor from pay.provider_cursors`)[0]!
-      .totals_cursor;
-  /** The totals that a job would read: their day, and the cursor to go on. */
-  const totals = async () => {
-    await store.saveCursor(account_id, null, true);
-    const [found, ...more] = await work();
-    assert.deepEqual(more, []);
-    return [found!.kind, found!.day, found!.cursor];
-  };
-  await service.setClock(now += 2 * 24 * 3_600_000);
-  await t.step("go on with the totals of a day at the stored place", async () => {
-    assert.deepEqual(await totals(), ["totals", DAY, null]);
-    await store.saveTotalsCursor(account_id, DAY, { after: "txn_1" });
-    assert.deepEqual(await totals(), ["totals", DAY, { after: "txn_1" }]);
-  });
-  await t.step("of which the last one begins the next day", async () => {
-    await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 5 }]);
-    assert.equal(await cursorOf(), null);
-  });
-  await t.step("of which a late one changes neither the next day nor its lease", async () => {
-    await service.setClock(now += 24 * 3_600_000);
-    const [, day] = await totals();
-    assert.equal(day, "2026-11-24");
-    await store.saveTotalsCursor(account_id, "2026-11-24", { after: "txn_9" });
-    await store.saveTotalsCursor(account_id, DAY, { after: "txn_2" });
-    await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 5 }]);
-    assert.deepEqual(await cursorOf(), { after: "txn_9" });
-    assert.deepEqual(await work(), []);
-  });
+  for (let i = 0; i < 2 * LIMIT; i++) {
+    const made = await reserve(functions, live, { delay_ms: 0 });
+    if (i % 4 > 0) continue;
+    const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
+    await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
+  }
+  assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
+  assert.deepEqual(await poll(), { operation: 32 });
+  assert.deepEqual(await poll(5), { operation: 5 });
+  assert.deepEqual(await poll(), { operation: 12 });
+  assert.deepEqual(await poll(), {});
 });

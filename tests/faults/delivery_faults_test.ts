@@ -10,7 +10,7 @@ import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
-import { advance, SANDBOX } from "../support/service/service_case.ts";
+import { advance, commandClock } from "../support/service/service_case.ts";
 import type { TestService } from "../support/service/service.ts";
 import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
 import {
@@ -162,17 +162,11 @@ for (const clock of ["real", "frozen"]) {
     webhookCase(`faults by ${way}, the clock is ${clock}`, async (t, service, hooks) => {
       const { take } = await open(service, hooks);
       let now = AT;
-      const setClock = (body: unknown) => service.call("POST", `${SANDBOX}/clock`, { body });
-      if (clock === "frozen") await setClock({ mode: "frozen" });
+      if (clock === "frozen") await commandClock(service, { mode: "frozen" });
       else await service.setClock(now);
       const pass = async (seconds: number) => {
         if (clock === "real") return await service.setClock(now += seconds * 1000);
-        if (seconds === 0) return;
-        for (let body: unknown = { advance: seconds }, more = true; more;) {
-          const { body: moved } = await setClock(body);
-          more = moved.has_more;
-          body = { to: moved.target };
-        }
+        if (seconds > 0) await commandClock(service, { advance: seconds });
       };
       for (const [name, faults, arrive, unused = 0] of SCHEDULES) {
         await t.step(name, async () => {

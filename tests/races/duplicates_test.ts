@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { commit, created, DAY, NOW } from "../support/database/commit_list.ts";
+import { connect, openSession } from "../support/database/database.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { startService } from "../support/service/service.ts";
 import {
@@ -86,47 +86,36 @@ async function countRows({ service }: TwoInstances) {
  * Each list deletes the old responses, and there is no deadlock.
  */
 Deno.test("pay.commit() of two lists deletes expired keys in opposite orders", async () => {
-  const service = await startService();
-  const { sql, key } = service;
-  const pools = [0, 1].map(() =>
-    postgres(service.database.functions_url, { max: 1, onnotice: () => {} })
-  );
-  const holders = [await sql.reserve(), await sql.reserve()];
-  const send = async (pool: number, keys: readonly string[]) => {
-    const change = await created();
-    const list = keys.map((idempotency_key) => ({ change, key: key.text, idempotency_key }));
-    return await commit(pools[pool]!, list);
+  await using service = await startService();
+  const { sql, key, database: { functions_url } } = service;
+  await using one = connect(functions_url);
+  await using other = connect(functions_url);
+  await using holder_of_a = await openSession(sql);
+  await using holder_of_b = await openSession(sql);
+  const send = async (functions: typeof one, keys: readonly string[]) => {
+    const list = keys.map((idempotency_key) => ({
+      ...{ change: created(), key: key.text, idempotency_key },
+    }));
+    return await commit(functions, list);
   };
-  try {
-    await service.setClock(NOW - DAY);
-    await commit(pools[0]!, [
-      { change: await created(), key: key.text, idempotency_key: "a" },
-      { change: await created(), key: key.text, idempotency_key: "b" },
-    ]);
-    await service.setClock(NOW);
-    for (const [i, name] of ["a", "b"].entries()) {
-      await holders[i]!`begin`;
-      await holders[i]!`select from pay.idempotency_keys where key = ${name} for update`;
-    }
-    const lists = Promise.allSettled([send(0, ["a", "b"]), send(1, ["b", "a"])]);
-    // Both lists wait. When the holder of "a" ends, a list that deletes "a" first goes on to wait
-    // for "b".
-    await untilWaiting(sql, { sessions: 2 });
-    await holders[0]!`rollback`;
-    await holders[1]!`rollback`;
-    for (const list of await lists) {
-      assert.equal(list.status, "fulfilled", String((list as PromiseRejectedResult).reason));
-      const { value } = list as PromiseFulfilledResult<Awaited<ReturnType<typeof commit>>>;
-      assert.deepEqual(value.map(({ outcome }) => outcome), ["expired", "expired"]);
-    }
-    const [kept] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
-    assert.equal(kept!.keys, 0);
-  } finally {
-    for (const holder of holders) {
-      await holder`rollback`;
-      holder.release();
-    }
-    for (const pool of pools) await pool.end();
-    await service.close();
+  await service.setClock(NOW - DAY);
+  await send(one, ["a", "b"]);
+  await service.setClock(NOW);
+  for (const [name, holder] of Object.entries({ a: holder_of_a, b: holder_of_b })) {
+    await holder`begin`;
+    await holder`select from pay.idempotency_keys where key = ${name} for update`;
   }
+  const lists = Promise.allSettled([send(one, ["a", "b"]), send(other, ["b", "a"])]);
+  // Both lists wait. When the holder of "a" ends, a list that deletes "a" first goes on to wait
+  // for "b".
+  await untilWaiting(sql, { sessions: 2 });
+  await holder_of_a`rollback`;
+  await holder_of_b`rollback`;
+  for (const list of await lists) {
+    assert.equal(list.status, "fulfilled", String((list as PromiseRejectedResult).reason));
+    const { value } = list as PromiseFulfilledResult<Awaited<ReturnType<typeof commit>>>;
+    assert.deepEqual(value.map(({ outcome }) => outcome), ["expired", "expired"]);
+  }
+  const [kept] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
+  assert.equal(kept!.keys, 0);
 });

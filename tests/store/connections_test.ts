@@ -13,7 +13,7 @@ import { openDatabase, toApiError } from "../../shared/store/database.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 
 Deno.test("query() reads dates in any DateStyle of the database", async () => {
-  const clone = await cloneDatabase();
+  await using clone = await cloneDatabase();
   const database = openDatabase({ url: clone.functions_url });
   try {
     const sql = postgres(clone.url, { max: 1, onnotice: () => {} });
@@ -27,7 +27,6 @@ Deno.test("query() reads dates in any DateStyle of the database", async () => {
     assert.deepEqual([...rows], [{ at: new Date("2026-08-09T10:00:00.000Z"), day: "2026-08-09" }]);
   } finally {
     await database.close();
-    await clone.drop();
   }
 });
 

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { openSession } from "../support/database/database.ts";
 import type { AttemptResult } from "../../shared/store/webhook_store.ts";
 import type { TestService } from "../support/service/service.ts";
 import { deliveriesOf } from "../support/webhook/recording_receiver.ts";
@@ -125,17 +126,13 @@ pollCase("postpones an event whose predecessor is locked", async (_, service) =>
   const [first] = await service.sql`
     select id from pay.webhook_deliveries where sequence = 1
     order by next_attempt_at, subject_id limit 1`;
-  const other = await service.sql.reserve();
-  try {
-    await other`begin`;
-    await other`select from pay.webhook_deliveries where id = ${first!.id} for update`;
-    // The second event of that payment is postponed, and the next payment is leased.
-    assert.equal((await poll(service, AT, { per_endpoint: 1 })).length, 2);
-    assert.equal(await putOff(service), 1);
-    await other`commit`;
-  } finally {
-    other.release();
-  }
+  await using other = await openSession(service.sql);
+  await other`begin`;
+  await other`select from pay.webhook_deliveries where id = ${first!.id} for update`;
+  // The second event of that payment is postponed, and the next payment is leased.
+  assert.equal((await poll(service, AT, { per_endpoint: 1 })).length, 2);
+  assert.equal(await putOff(service), 1);
+  await other`commit`;
 });
 
 pollCase("skips an event that is due before its predecessor", async (t, service) => {

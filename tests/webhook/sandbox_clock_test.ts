@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
-import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { commandClock, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import {
@@ -34,15 +34,9 @@ async function freeze(service: TestService): Promise<(seconds: number) => string
   return (seconds) => new Date(base + seconds * 1000).toISOString();
 }
 
-/** Advances the clock, in as many requests as it takes. Returns the number of attempts. */
-async function advance(service: TestService, seconds: number): Promise<number> {
-  for (let command: unknown = { advance: seconds };;) {
-    const { status, body, text } = await set(service, command);
-    assert.equal(status, 200, text);
-    if (!body.has_more) return body.did.deliveries;
-    command = { to: body.target };
-  }
-}
+/** Advances the clock. Returns the number of attempts. */
+const advance = async (service: TestService, seconds: number): Promise<number> =>
+  (await commandClock(service, { advance: seconds })).did.deliveries;
 
 /** The times of a delivery's attempts. */
 const timesOf = (delivery: { attempts: { at: string }[] }) => delivery.attempts.map(({ at }) => at);

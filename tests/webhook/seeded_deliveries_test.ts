@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { until } from "../support/common/until.ts";
 import { startService } from "../support/service/service.ts";
-import { APPROVED, card, SANDBOX } from "../support/service/service_case.ts";
+import { APPROVED, card, commandClock, SANDBOX } from "../support/service/service_case.ts";
 import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
 import { addEndpoint, DELIVERIES, openRecorder } from "../support/webhook/recording_receiver.ts";
 
@@ -57,11 +57,7 @@ async function runOnce(webhook_master_secret: string) {
   const destination = APPROVED.sepa;
   await post(`${V1}/transfers`, { amount: 100, currency: "EUR", destination });
   await pay(card("4000 0000 0000 0259"));
-  for (let body: unknown = { advance: 90_000 }, more = true; more;) {
-    const clock = await post(`${SANDBOX}/clock`, body);
-    body = { to: clock.target };
-    more = clock.has_more;
-  }
+  await commandClock(service, { advance: 90_000 }, options);
   const inbox = (await readInbox(service, by_inbox.id, "limit=100", options)).body.data;
   await until(
     "every delivery has succeeded",

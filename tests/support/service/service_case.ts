@@ -66,16 +66,27 @@ export function advance(
   return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
 }
 
+/**
+ * Sends a command to the clock of the sandbox, and goes on until the clock is there. Returns the
+ * last response.
+ */
+export async function commandClock(
+  service: TestService,
+  command: Record<string, unknown>,
+  options: CallOptions = {},
+) {
+  for (let body = command;;) {
+    const clock = await service.call("POST", `${SANDBOX}/clock`, { ...options, body });
+    assert.equal(clock.status, 200, clock.text);
+    if (!clock.body.has_more) return clock.body;
+    body = { to: clock.body.target };
+  }
+}
+
 /** Advances the clock of the sandbox by so many seconds, in steps that it takes. */
 export async function advanceClock(service: TestService, seconds: number): Promise<void> {
   for (let left = seconds; left > 0; left -= MAX_ADVANCE_S) {
-    let body: Record<string, unknown> = { advance: Math.min(left, MAX_ADVANCE_S) };
-    for (let has_more = true; has_more;) {
-      const clock = await service.call("POST", `${SANDBOX}/clock`, { body });
-      assert.equal(clock.status, 200, clock.text);
-      has_more = clock.body.has_more;
-      body = { to: clock.body.target };
-    }
+    await commandClock(service, { advance: Math.min(left, MAX_ADVANCE_S) });
   }
 }
 
