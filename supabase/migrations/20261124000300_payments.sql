@@ -71,7 +71,7 @@ create table pay.payments (
     end
   )
 -- Retention searches for the oldest rows, and steps over those that it has deleted until a vacuum.
--- The same holds for each table with this setting (docs/benchmarks.md, vacuum and fillfactor).
+-- The same holds for each table with this setting.
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_threshold = 10000);
 comment on table pay.payments is 'A payment as it stands now.';

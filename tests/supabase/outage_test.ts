@@ -1,7 +1,7 @@
 /**
  * An outage of the database under the deployed functions (Deno 2.1.4), with and without a
  * transaction pooler. Every request gets its response, or 503 with `Retry-After`. The process
- * survives, and works again soon after its database does (security §3, R12).
+ * survives, and works again soon after its database does (promise R12).
  */
 
 import assert from "node:assert/strict";
