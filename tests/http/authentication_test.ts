@@ -4,14 +4,9 @@ import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
-import { pathOf, ROUTES, SCOPES, servedRoutes } from "../support/http/routes.ts";
+import { pathOf, ROUTES, SCOPES } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
-
-Deno.test("ROUTES lists every served route and no other", () => {
-  const listed = ROUTES.map(([method, path]) => `${method} ${path.replace(/:[a-z]+/, ":id")}`);
-  assert.deepEqual(servedRoutes().sort(), listed.sort());
-});
 
 /** The four texts of a 401, by the cause that each names. */
 const TOLD = {

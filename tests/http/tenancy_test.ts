@@ -10,7 +10,7 @@ import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import { CATALOGUE } from "../support/catalogue/requests.ts";
 import { fill, firstValues, keep } from "../support/catalogue/run_catalogue.ts";
-import { bodyOf, ROUTES, servedRoutes } from "../support/http/routes.ts";
+import { bodyOf, ROUTES } from "../support/http/routes.ts";
 import { contentOf } from "../support/database/environment_content.ts";
 import { LEDGER, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
@@ -39,21 +39,18 @@ serviceCase("ids and rows of another environment", async (t, service) => {
   const foreign = await fillOther(service);
   await service.sql`select pay.write_search_words()`;
   const before = await contentOf(service, service.other.environment_id);
-  const routes = servedRoutes().map((route) => route.split(" ") as [string, string]);
 
   await t.step("every table of the other environment has rows", () => {
     const empty = Object.entries(before).filter(([, rows]) => rows.length === 0);
     assert.deepEqual(empty.map(([table]) => table).sort(), WITHOUT_ROWS);
   });
   // The id of a customer is the merchant's own, and any id is one.
-  const with_id = routes.filter(([, path]) =>
-    path.includes(":id") && !path.includes("/customers/")
-  );
+  const with_id = ROUTES.filter(([, path]) => path.includes(":") && !path.includes("/customers/"));
   for (const [method, path] of with_id) {
     for (const [prefix, id] of Object.entries(foreign)) {
       await t.step(`${method} ${path} with a foreign ${prefix}_`, async () => {
         const ask = (id: string) =>
-          service.call(method, path.replace(":id", id), {
+          service.call(method, path.replace(/:\w+/, id), {
             ...(method !== "GET" && { body: bodyOf(method, path) }),
           });
         const response = await ask(id);
@@ -98,7 +95,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
       assert.equal(response.status, 404, response.text);
     }
   });
-  for (const [method, path] of routes.filter(([, path]) => !path.includes(":id"))) {
+  for (const [method, path] of ROUTES.filter(([, path]) => !path.includes(":"))) {
     await t.step(`${method} ${path} shows nothing of another environment`, async () => {
       const response = await service.call(method, path, {
         ...(method !== "GET" && { body: bodyOf(method, path) }),
@@ -116,9 +113,6 @@ serviceCase("ids and rows of another environment", async (t, service) => {
   });
   await t.step("the other environment has not changed", async () => {
     assert.deepEqual(await contentOf(service, service.other.environment_id), before);
-  });
-  await t.step("every route was called", () => {
-    assert.equal(routes.length, ROUTES.length);
   });
 }, { request_log: true });
 
