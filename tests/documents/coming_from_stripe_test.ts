@@ -1,6 +1,6 @@
 /**
- * docs/coming-from-stripe.md: its code runs, Stripe's with the real package at stripe-mock and ours
- * at the service, and its commands run.
+ * docs/coming-from-stripe.md: its tables have every status, event and code of ours, its code runs, Stripe's with the real package at stripe-mock and ours at the service, and so do its
+ * commands.
  */
 
 import assert from "node:assert/strict";
@@ -9,6 +9,13 @@ import { fileURLToPath } from "node:url";
 import Stripe from "stripe";
 import { signWebhook } from "../../packages/client/mod.ts";
 import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
+import {
+  DISPUTE_STATUSES,
+  EVENT_TYPES,
+  PAYMENT_STATUSES,
+  REFUND_STATUSES,
+} from "../../shared/core/vocabulary.ts";
+import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
@@ -24,6 +31,29 @@ const EVENT = JSON.stringify({ id: "evt_1", object: "event", type: "an.event" })
 const STRIPE_CLIENT = "new Stripe(process.env.STRIPE_SECRET_KEY!)";
 /** Values in the words of the page, for commands that need real ones. */
 const PAGE = await readProjectFile("docs/coming-from-stripe.md");
+
+/** Codes that Stripe has no word for, or that no integration provokes by itself. */
+const CODES_LEFT_OUT = ["invalid_json", "method_not_allowed", "origin_not_allowed"]
+  .concat("payload_too_large", "provider_refused", "unsupported_media_type");
+/** Tables by their first header cell, and the words that their last column has. */
+const TABLES: [header: string, words: readonly string[]][] = [
+  ["PaymentIntent at Stripe", PAYMENT_STATUSES],
+  ["Refund at Stripe", REFUND_STATUSES],
+  ["Dispute at Stripe", DISPUTE_STATUSES],
+  ["Stripe", [
+    ...EVENT_TYPES,
+    ...ERROR_CODES.filter((code) => !CODES_LEFT_OUT.includes(code)),
+  ]],
+];
+
+for (const [header, words] of TABLES) {
+  Deno.test(`the table "${header}" has every word of ours`, () => {
+    const shown = tableRows(PAGE, header).flatMap((row) => codeTexts(row.at(-1)!));
+    assert.deepEqual(words.filter((word) => !shown.includes(word)), []);
+    // The tables of words of all kinds name other things too.
+    if (header !== "Stripe") assert.deepEqual(shown.filter((word) => !words.includes(word)), []);
+  });
+}
 
 /** The blocks of one side, as one module. A paragraph above each names the side. */
 function moduleOf(side: "With Stripe:" | "Here:"): string {

@@ -233,8 +233,10 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
   await service.pay(CREATE, { key: service.other.text, idempotency_key: "theirs" });
   await service.call("GET", PAYMENTS, { key: service.live.text });
   await t.step("a live key is refused, and nothing of it is logged", async () => {
+    service.forgetStatements();
     const response = await service.call("GET", LOG, { key: service.live.text });
     assertRefused(response, 403, "test_key_required");
+    service.assertStatements(0);
     const rows = await service.sql`select from pay.requests
       where environment_id = ${service.live.environment_id}`;
     assert.equal(rows.length, 0);

@@ -1,6 +1,6 @@
 /**
- * The sandbox function (contract §1, §5): it refuses live keys without a database statement, and a
- * reset deletes webhook endpoints only on request. tenancy_test.ts resets one of two environments.
+ * The sandbox function (contract §1, §5): its routes take only test keys, which precedence_test.ts
+ * shows of one, and a reset deletes webhook endpoints only on request.
  */
 
 import assert from "node:assert/strict";
@@ -8,17 +8,9 @@ import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_functi
 import { SANDBOX_FUNCTION } from "../../shared/http/route.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
-import { rowCounts } from "../support/database/payment_records.ts";
-import { bodyOf, pathOf, ROUTES } from "../support/http/routes.ts";
 import { until } from "../support/common/until.ts";
 import { ENDPOINTS, WAKE } from "../support/webhook/recording_receiver.ts";
-import {
-  assertRefused,
-  paymentIn,
-  PAYMENTS,
-  SANDBOX,
-  serviceCase,
-} from "../support/service/service_case.ts";
+import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 Deno.test("the routes of sandboxes take only test keys", () => {
   const served = [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES];
@@ -26,38 +18,6 @@ Deno.test("the routes of sandboxes take only test keys", () => {
     assert.equal(test_only, home === SANDBOX_FUNCTION, id);
     if (!test_only) assert.notEqual(scope, "sandbox:write", id);
   }
-});
-
-serviceCase("sandbox routes refuse live keys", async (t, service) => {
-  const payment = await paymentIn(service, "pending");
-  const before = await rowCounts(service);
-  // The key is checked once.
-  await service.call("GET", PAYMENTS, { key: service.live.text });
-  for (const route of ROUTES.filter(([, path]) => path.includes("sandbox"))) {
-    const [method, path] = route;
-    const body = method === "GET" ? undefined : bodyOf(method, path);
-    const cases: [id: string, body: unknown, headers?: Record<string, string>][] = [
-      [payment.id, body],
-      [`pay_${"0".repeat(26)}`, body],
-      [payment.id, "{"],
-      [payment.id, "x", { "Content-Type": "text/plain" }],
-      [payment.id, JSON.stringify({ x: "x".repeat(70_000) })],
-      [payment.id, body, { "Idempotency-Key": "" }],
-    ];
-    await t.step(`${method} ${path} → 403 before any other fault`, async () => {
-      for (const [id, sent, headers = {}] of cases) {
-        // A GET has no body.
-        if (method === "GET" && sent !== undefined) continue;
-        service.forgetStatements();
-        const options = { key: service.live.text, body: sent, headers };
-        const response = await service.call(method, pathOf(route, id), options);
-        assertRefused(response, 403, "test_key_required");
-        assert.equal(response.body.error.type, "permission");
-        service.assertStatements(0);
-      }
-    });
-  }
-  assert.deepEqual(await rowCounts(service), before);
 });
 
 serviceCase("POST /reset deletes webhook endpoints on request", async (_t, service) => {
