@@ -1,6 +1,6 @@
 /**
- * docs/coming-from-stripe.md: its tables have every status, event and code of ours, its code runs, Stripe's with the real package at stripe-mock and ours at the service, and so do its
- * commands.
+ * docs/coming-from-stripe.md: its tables have every status, event and code of ours, its code runs,
+ * Stripe's with the real package at stripe-mock and ours at the service, and so do its commands.
  */
 
 import assert from "node:assert/strict";

@@ -264,7 +264,7 @@ serviceCase("a payment of a checkout", async (t, service) => {
 });
 
 const FUTURE = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
-/** [what is wrong; the body; the field] */
+/** [what is wrong; the body; the field]. messages_test.ts has a wrong value of each field. */
 const REFUSED: [name: string, body: Body, param: string][] = [
   ["no amount", { amount: undefined }, "amount"],
   ["0 without save", { amount: 0 }, "amount"],
@@ -275,21 +275,13 @@ const REFUSED: [name: string, body: Body, param: string][] = [
   ["two prices in one currency", {
     other_prices: [{ amount_minor: 1, currency: "EUR" }],
   }, "other_prices[0].currency"],
-  ["6 other prices", {
-    other_prices: ["USD", "GBP", "CHF", "SEK", "NOK", "DKK"].map((currency) => ({
-      ...{ amount_minor: 1, currency },
-    })),
-  }, "other_prices"],
   ["a method that takes no price", { methods: ["card", "stablecoin"] }, "methods[1]"],
   ["a method twice", { methods: ["card", "card"] }, "methods[1]"],
-  ["no method", { methods: [] }, "methods"],
   ["an end in the past", { expires_at: FUTURE(-60) }, "expires_at"],
   ["an end after 31 days", { expires_at: FUTURE(31 * DAY_S) }, "expires_at"],
   ["no end of a checkout that is no link", { expires_at: null }, "expires_at"],
-  ["two payments", { max_payments: 2 }, "max_payments"],
   ["a script as a return_url", { return_url: "javascript:alert(1)" }, "return_url"],
   ["another scheme as a cancel_url", { cancel_url: "data:text/html,1" }, "cancel_url"],
-  ["a language by name", { locale: "german" }, "locale"],
 ];
 
 serviceCase("creates and reads of checkouts", async (t, service) => {

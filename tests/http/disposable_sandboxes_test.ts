@@ -271,7 +271,9 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     await purgeAll(service.sql);
     const before = await countRows(service);
     for (const is_deleted of [true, false]) {
-      const { body: { id, test_key: key } } = await make(service, { expires_in: 60 });
+      // Seeded ones have a transcript.
+      const body = { expires_in: 60, seed: `deleted ${is_deleted}` };
+      const { body: { id, test_key: key } } = await make(service, body);
       await service.call("POST", ENDPOINTS, { key, body: hook });
       const paid = await service.pay({}, { key, idempotency_key: "p" });
       await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { key });

@@ -15,7 +15,6 @@ import {
   advance,
   APPROVED,
   assertRefused,
-  LEDGER,
   PAYMENTS,
   SANDBOX,
   serviceCase,
@@ -94,38 +93,21 @@ async function disturb(
 const V1 = "/api-v1-payments/v1";
 /** Several times `pay_internal.page_rows()`. */
 const ROWS = 7_000;
-/** Lists without a match, and the number of their pages: one for each 2 000 items that are read. */
-const LISTS: [path: string, pages: number][] = [
-  [`${PAYMENTS}?currency=GBP`, 4],
-  [`${PAYMENTS}?method_kind=swift&status=completed`, 4],
-  // Half of the rows have this reference, and a third are declined.
-  [`${PAYMENTS}?reference=often&currency=GBP`, 2],
-  [`${PAYMENTS}?status=declined&currency=GBP`, 2],
-  [`${PAYMENTS}?status=pending`, 1],
-  [`${V1}/transfers?currency=GBP`, 4],
-  [`${V1}/events?type=payment.failed`, 4],
-  [`${V1}/webhook_deliveries?status=failed`, 4],
-  // Each row is a movement, which has two entries.
-  [`${LEDGER}?account=chargebacks`, 8],
-];
-
 serviceCase("a list without matches continues over empty pages", async (t, service) => {
   await fillLists(service.sql, service.key.environment_id, { rows: ROWS });
-  for (const [path, expected] of LISTS) {
-    await t.step(`GET ${path} → ${expected} empty pages`, async () => {
-      let pages = 0;
-      for (let cursor = ""; pages <= expected;) {
-        const { status, text, body } = await service.call("GET", `${path}&limit=100${cursor}`);
-        assert.equal(status, 200, text);
-        assert.deepEqual(body.data, []);
-        assert.equal(body.has_more, body.next_cursor !== null);
-        pages++;
-        if (!body.has_more) break;
-        cursor = `&starting_after=${body.next_cursor}`;
-      }
-      assert.equal(pages, expected);
-    });
-  }
+  await t.step("one for each 2 000 items that are read", async () => {
+    const sizes: number[] = [];
+    for (let cursor = "";;) {
+      const path = `${V1}/payments?currency=GBP&limit=100${cursor}`;
+      const { status, text, body } = await service.call("GET", path);
+      assert.equal(status, 200, text);
+      sizes.push(body.data.length);
+      assert.equal(body.has_more, body.next_cursor !== null);
+      if (!body.has_more) break;
+      cursor = `&starting_after=${body.next_cursor}`;
+    }
+    assert.deepEqual(sizes, [0, 0, 0, 0]);
+  });
   await t.step("a cursor of a deleted row is refused like an unknown one", async () => {
     const path = `${PAYMENTS}?currency=GBP`;
     const { next_cursor } = (await service.call("GET", path)).body;

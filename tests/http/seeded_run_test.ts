@@ -9,7 +9,6 @@ import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { accessWith } from "../support/database/store_access.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { LEFT_OUT, runRound, type Send } from "../support/http/seeded_run.ts";
-import { purgeAll } from "../support/database/purge.ts";
 import { callAsPayer, challengePath, CHECKOUT_URL } from "../support/service/payer_page.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -229,19 +228,6 @@ serviceCase("a seeded sandbox", async (t, service) => {
       await installed.close();
     }
     assert.equal(events[0], events[1]);
-  });
-  await t.step("retention deletes the transcript with the sandbox", async () => {
-    const key = await makeSeeded(service, "purged");
-    await run(service, key, 1);
-    const [row] = await service.sql`
-      select environment_id as id from pay.sandbox_settings where seed = 'purged'`;
-    const [sandbox] = await service.sql`select id from pay.sandboxes where seed = 'purged'`;
-    await service.call("DELETE", `${SANDBOXES}/${sandbox!.id}`);
-    await purgeAll(service.sql);
-    const [left] = await service.sql`select (
-        select count(*) from pay.transcript_lines where environment_id = ${row!.id}
-      ) + (select count(*) from pay.sandbox_settings where seed = 'purged') as n`;
-    assert.equal(Number(left!.n), 0);
   });
   await t.step("the same run with a page open gives the same bytes", async () => {
     const transcripts = [];

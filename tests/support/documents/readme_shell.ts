@@ -95,7 +95,10 @@ export async function runInOneShell(
       signal: AbortSignal.timeout(SESSION_MS),
     }).output();
     const [left_running, errors] = [stdout, stderr].map((text) => new TextDecoder().decode(text));
-    if (code !== 0) throw new Error(`bash ended with ${code} ${await lastBlock(files)}: ${errors}`);
+    if (code !== 0) {
+      const ended = [...Deno.readDirSync(work)].filter(({ name }) => name.endsWith(".code")).length;
+      throw new Error(`bash ended with ${code}: ${errors}\n${blocks[ended] ?? "after all blocks"}`);
+    }
     const results = await Promise.all(files.map(async (file) => ({
       stdout: await Deno.readTextFile(`${file}.out`),
       stderr: (await Deno.readTextFile(`${file}.err`)).replace(JOB_NOTICE, ""),
@@ -116,16 +119,4 @@ async function fetchPackages(folder: string, blocks: readonly string[]): Promise
   );
   if (specifiers.length === 0) return;
   await outputOf([Deno.execPath(), "cache", ...specifiers], { cwd: folder });
-}
-
-/** Names the block in which a session ended early. */
-async function lastBlock(files: readonly string[]): Promise<string> {
-  for (const file of files) {
-    try {
-      await Deno.stat(`${file}.code`);
-    } catch {
-      return `in the block\n${await Deno.readTextFile(file)}`;
-    }
-  }
-  return "after the last block";
 }
