@@ -99,16 +99,6 @@ chainTest("poll() a transfer that the chain undoes is gone, and comes again", as
   assert.deepEqual(await parts.final(), ["succeeded 5 pay_0"]);
 });
 
-chainTest("poll() a transfer that moves to another block, and is final there", async (parts) => {
-  const { world, token, books } = parts;
-  const { node } = world;
-  const hash = await world.transfer(token, books.list[0]!.address, 5);
-  assert.deepEqual(await parts.mined(), ["received 5 pay_0"]);
-  const transaction = await node.call("eth_getRawTransactionByHash", hash);
-  await node.call("anvil_reorg", 1, [[transaction, 0]]);
-  assert.deepEqual(await parts.final(), ["succeeded 5 pay_0"]);
-});
-
 chainTest(
   "poll() shows a moved transfer in its new block before it takes the old one back",
   async (parts) => {

@@ -12,17 +12,6 @@ import {
   workAfter,
 } from "../support/live/live_books.ts";
 
-liveCase(
-  "a live create with a token that does not exist is 400 and charges nothing",
-  async (given) => {
-    const { status, body: { error } } = await given.pay({ card: { token: "pm_unknown" } });
-    assert.deepEqual([status, error.code, error.param], [400, "invalid_parameter", "card.token"]);
-    assert.equal(error.payment.status, "failed");
-    assert.deepEqual((await given.books()).charge, []);
-    await assertBalanced(given);
-  },
-);
-
 /** The operations that are refused, and the response of each. */
 const OPERATIONS: [
   op: string,

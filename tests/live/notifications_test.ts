@@ -1,13 +1,12 @@
 /**
- * POST /providers/{pac_…}/notifications: only signed provider events count, each once and in any
- * order.
+ * POST /providers/{pac_…}/notifications: only signed provider events of the account's own payments
+ * count.
  */
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 import {
-  atStripe,
   challenged,
   type LiveCase,
   liveCase,
@@ -99,35 +98,6 @@ liveCase("events of other connected accounts are ignored and counted", async (gi
   }
   await settle(given);
   assert.equal((await shown(given, id)).status, "completed");
-});
-
-liveCase("notifications in reverse order, each twice, lead to the same end", async (given) => {
-  await stopPolls(given);
-  const [id, { data }] = await settledByEvent(given);
-  const payment_intent = data.object.id;
-  await atStripe(given, "/v1/refunds", { payment_intent, amount: "200" });
-  const { id: dispute } = await given.double.act("disputes", { payment_intent });
-  await given.double.act("close_dispute", { dispute, status: "won" });
-  const events = await eventsOf(given);
-  await deliver(given, events.toReversed().flatMap((event) => [event, event]));
-  await settle(given);
-  const payment = await shown(given, id);
-  assert.deepEqual(
-    [payment.status, payment.amount_refunded, payment.amount_disputed],
-    ["partially_refunded", 200, 0],
-  );
-  // The dispute can end before the refund is applied, so the events depend on the order.
-  const movements = await given.service.sql`
-    select kind from pay.ledger_movements
-    where subject_id = ${id} and kind not like 'fee%' order by kind`;
-  assert.deepEqual(movements.map(({ kind }) => kind), [
-    "capture",
-    "chargeback",
-    "chargeback_reversal",
-    "refund",
-  ]);
-  await resumePolls(given);
-  await assertBalanced(given);
 });
 
 /** Changes the object of an event. */

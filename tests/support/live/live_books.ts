@@ -13,13 +13,6 @@ const WAIT_S = 31;
 /** How far the clock of each test is ahead. */
 const ahead = new WeakMap<LiveCase, number>();
 
-/** Puts the clock of the product forward. */
-async function pass(given: LiveCase, seconds: number): Promise<void> {
-  const ahead_ms = (ahead.get(given) ?? 0) + seconds * 1000;
-  ahead.set(given, ahead_ms);
-  await given.service.setClock(Date.now() + ahead_ms);
-}
-
 /** Sets the clock of the product to the machine's, which is also the double's. */
 export async function returnToPresent(given: LiveCase): Promise<void> {
   ahead.set(given, 0);
@@ -36,9 +29,11 @@ export async function resumePolls({ service }: LiveCase): Promise<void> {
   await service.sql`update pay.provider_cursors set polled_at = null`;
 }
 
-/** Puts the clock forward, and does the work that is due then. */
+/** Puts the clock of the product forward, and does the work that is due then. */
 export async function workAfter(given: LiveCase, seconds: number): Promise<void> {
-  await pass(given, seconds);
+  const ahead_ms = (ahead.get(given) ?? 0) + seconds * 1000;
+  ahead.set(given, ahead_ms);
+  await given.service.setClock(Date.now() + ahead_ms);
   await given.work();
 }
 
@@ -47,8 +42,6 @@ export interface Sent {
   account_id?: string;
   /** One signature for each. */
   secrets?: readonly string[];
-  /** Age of the signature. */
-  age_s?: number;
   headers?: Record<string, string>;
 }
 
@@ -56,10 +49,9 @@ export interface Sent {
 export function notify(
   given: LiveCase,
   body: string,
-  { account_id = given.account_id, secrets = [NOTIFICATION_SECRET], age_s = 0, headers = {} }:
-    Sent = {},
+  { account_id = given.account_id, secrets = [NOTIFICATION_SECRET], headers = {} }: Sent = {},
 ): Promise<TestResponse> {
-  const at_ms = Date.now() + (ahead.get(given) ?? 0) - age_s * 1000;
+  const at_ms = Date.now() + (ahead.get(given) ?? 0);
   return given.service.call("POST", `/api-v1-payments/providers/${account_id}/notifications`, {
     key: null,
     body,

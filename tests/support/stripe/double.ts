@@ -7,26 +7,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../common/free_port.ts";
 import type { Fault } from "./faults.ts";
-import type { StripeObject } from "./journal.ts";
+import type { KINDS, StripeObject } from "./journal.ts";
 import { has_localstripe, PYTHON, startLocalstripe } from "./localstripe.ts";
 import type { NotificationSettings } from "./notifications.ts";
 
 const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
 
 /** Everything that happened at the double, the oldest first. */
-export type StripeBooks = Record<
-  | "payment_intent"
-  | "charge"
-  | "refund"
-  | "dispute"
-  | "payout"
-  | "balance_transaction"
-  | "event"
-  | "customer"
-  | "payment_method"
-  | "setup_intent",
-  StripeObject[]
->;
+export type StripeBooks = Record<typeof KINDS[number], StripeObject[]>;
 
 /** Actions of payers, banks and Stripe. An action that is not possible throws. */
 interface StripeActions {

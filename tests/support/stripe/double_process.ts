@@ -14,24 +14,11 @@ import { Api, type HttpCall } from "./api.ts";
 import { renew } from "./cards.ts";
 import { Engine, EngineAway } from "./engine.ts";
 import { Faults, SERVER_ERROR } from "./faults.ts";
-import { Journal } from "./journal.ts";
+import { Journal, KINDS } from "./journal.ts";
 import { createPayout, moveBalance, settleRefund } from "./money.ts";
 import { Notifier } from "./notifications.ts";
 import { cancel } from "./payments.ts";
 import { done, type Outcome, unexpectedState } from "./work.ts";
-
-const KINDS = [
-  "payment_intent",
-  "charge",
-  "refund",
-  "dispute",
-  "payout",
-  "balance_transaction",
-  "event",
-  "customer",
-  "payment_method",
-  "setup_intent",
-];
 
 /** Serves one port. With node:http a server can close a connection without a response. */
 function listen(

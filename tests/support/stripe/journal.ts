@@ -4,6 +4,12 @@
  * read. A torn last line was never acknowledged and is cut off. The file is not synced to the disk.
  */
 
+/** The kinds of objects. Each has a resource with its plural. */
+export const KINDS = [
+  ...["payment_intent", "charge", "refund", "dispute", "payout", "balance_transaction"] as const,
+  ...["event", "customer", "payment_method", "setup_intent"] as const,
+];
+
 /** An object as Stripe shows it. Names that begin with `_` are the double's own. */
 export interface StripeObject {
   id: string;

@@ -1,6 +1,6 @@
 /** The reading half of the API: objects, lists with filters and pages, and `expand`. */
 
-import type { StripeObject } from "./journal.ts";
+import { KINDS, type StripeObject } from "./journal.ts";
 import { paymentMethod, TOKENS } from "./tokens.ts";
 import { missing, type Outcome, refuse, shown, type Work } from "./work.ts";
 
@@ -15,18 +15,6 @@ const REFERENCES: Record<string, string> = {
 };
 /** Kinds of objects whose money a movement of the balance is. */
 const SOURCES = ["charge", "refund", "dispute", "payout"];
-const RESOURCES = [
-  "payment_intents",
-  "charges",
-  "refunds",
-  "disputes",
-  "payouts",
-  "balance_transactions",
-  "events",
-  "customers",
-  "payment_methods",
-  "setup_intents",
-];
 /** Responds to a GET of an object, of a list, of the account or of its balance. */
 export function read(work: Work, url: URL): Outcome {
   const [, resource = "", id] = url.pathname.slice(1).split("/");
@@ -35,8 +23,8 @@ export function read(work: Work, url: URL): Outcome {
   if (resource === "balance") {
     return found({ object: "balance", available: [], pending: [], livemode: work.livemode });
   }
-  if (!RESOURCES.includes(resource)) return refuse({ message: "Unrecognized URL" }, false, 404);
-  const kind = resource.slice(0, -1);
+  const kind = KINDS.find((each) => `${each}s` === resource);
+  if (!kind) return refuse({ message: "Unrecognized URL" }, false, 404);
   const paths = query.getAll("expand[]");
   if (id) {
     const object = work.find(kind, id);
