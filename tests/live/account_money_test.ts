@@ -5,14 +5,15 @@
 
 import assert from "node:assert/strict";
 import { addAccount } from "../support/database/provider_flow.ts";
-import { liveCase, paid } from "../support/live/live_case.ts";
+import { paid } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
   balances,
   breaches,
+  liveCase,
   settle,
   workAfter,
-} from "../support/live/live_books.ts";
+} from "../support/live/live_case.ts";
 import { json, startFaultServer } from "../support/connectors/fault_server.ts";
 import { movement, page } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
@@ -67,6 +68,7 @@ liveCase(
     where provider_minor <> 0`;
     assert.match((await breaches(given)).join(), RegExp(`provider ${sum + 1} EUR, ledger ${sum}`));
   },
+  { is_open: true },
 );
 
 const PAGES = 45;

@@ -12,8 +12,8 @@ import { until } from "../support/common/until.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { violations } from "../support/console/look.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
-import { deliver, eventsOf, settle } from "../support/live/live_books.ts";
-import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+import { deliver, eventsOf } from "../support/live/live_actions.ts";
+import { type LiveCase, liveCase, settle } from "../support/live/live_case.ts";
 import { launchServer, type ServerProcess } from "../support/service/server_process.ts";
 
 const SITE_PORT = freePort();

@@ -7,8 +7,7 @@ import assert from "node:assert/strict";
 import { Vault } from "../../shared/core/vault.ts";
 import { KEYS } from "../support/bank/bank.ts";
 import { XPUB } from "../support/chain/watched.ts";
-import { liveCase } from "../support/live/live_case.ts";
-import { assertBalanced, resumePolls, stopPolls, workAfter } from "../support/live/live_books.ts";
+import { liveCase, stopPolls, workAfter } from "../support/live/live_case.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 import { assertRefused, assertReplay, serviceCase } from "../support/service/service_case.ts";
 import {
@@ -164,6 +163,4 @@ liveCase("attempts of a live checkout", async (given, t) => {
     assert.deepEqual(books.payment_intent.map(({ status }) => status), ["canceled", "succeeded"]);
     assert.equal(books.charge.filter(({ status }) => status === "succeeded").length, 1);
   });
-  await resumePolls(given);
-  await assertBalanced(given);
 }, { checkout_url: CHECKOUT_URL });

@@ -6,23 +6,22 @@
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
 import {
-  assertBalanced,
-  breaches,
+  atStripe,
   deliver,
+  dieDuringOperation,
   eventsOf,
   eventTypes,
-  resumePolls,
-  settle,
+  referenceOf,
   shown,
-  stopPolls,
-  workAfter,
-} from "../support/live/live_books.ts";
+} from "../support/live/live_actions.ts";
 import {
-  atStripe,
-  dieDuringOperation,
+  breaches,
   type LiveCase,
   liveCase,
-  referenceOf,
+  resumePolls,
+  settle,
+  stopPolls,
+  workAfter,
 } from "../support/live/live_case.ts";
 import { providerCommands } from "../support/live/provider_commands.ts";
 import { DOCS_URL } from "../support/service/service.ts";
@@ -161,8 +160,6 @@ liveCase("operations without a result are listed and settled", async (given, t) 
     assert.equal(captured.body.status, "completed");
   });
   assert.deepEqual(await run(given, "calls"), []);
-  await resumePolls(given);
-  await assertBalanced(given);
 });
 
 liveCase("settle --succeeded takes only the payment of the operation", async (given, t) => {
@@ -200,7 +197,6 @@ liveCase("settle --succeeded takes only the payment of the operation", async (gi
   for (const { reference } of provider_events) {
     await run(given, "dismiss", reference, "--reason", "a test");
   }
-  await assertBalanced(given);
 });
 
 liveCase("money that matches nothing is booked, matched and reversed once", async (given, t) => {
@@ -259,6 +255,4 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     assert.equal(health!.n, 0);
     assert.deepEqual(await ofAccount(given), booked);
   });
-  await resumePolls(given);
-  await assertBalanced(given);
 });

@@ -5,17 +5,8 @@
 
 import assert from "node:assert/strict";
 import { addAccount } from "../support/database/provider_flow.ts";
-import { atStripe, type LiveCase, liveCase, visit } from "../support/live/live_case.ts";
-import {
-  assertBalanced,
-  deliver,
-  eventsOf,
-  resumePolls,
-  returnToPresent,
-  shown,
-  stopPolls,
-  workAfter,
-} from "../support/live/live_books.ts";
+import { atStripe, deliver, eventsOf, shown, visit } from "../support/live/live_actions.ts";
+import { type LiveCase, liveCase, stopPolls, workAfter } from "../support/live/live_case.ts";
 import type { Fault } from "../support/stripe/faults.ts";
 
 const BACK = { return_url: "https://shop.example/back" };
@@ -105,7 +96,7 @@ liveCase("a saved card is charged with and without the payer", async (given, t) 
       ["u6", { at: "before", act: "error", keep: true }],
     ] as const;
     // A customer is looked for around the time of the reservation, by the provider's clock.
-    await returnToPresent(given);
+    await given.service.setClock(null);
     for (const [id, trouble] of troubles) {
       await given.double.plant({ method: "POST", path: "/customers$", ...trouble });
       const lost = await save(given, id);
@@ -116,7 +107,6 @@ liveCase("a saved card is charged with and without the payer", async (given, t) 
     const { customer } = await given.books();
     assert.deepEqual(customer.map(({ metadata }) => metadata.customer), ["u1", "u2", "u5", "u6"]);
   });
-  await assertBalanced(given);
 });
 
 /** [the card; saved; charged without the payer; with the payer and a return_url] */
@@ -170,8 +160,6 @@ liveCase("a card that is saved without a charge", async (given, t) => {
     ]);
   });
   assert.equal((await given.books()).customer.length, 1);
-  await resumePolls(given);
-  await assertBalanced(given);
 });
 
 /** Faults of the removal of a card. */
@@ -239,8 +227,6 @@ liveCase("an end detaches the card, once", async (given, t) => {
     }
     assert.equal((await cardOf(given, second)).customer, null);
   });
-  await resumePolls(given);
-  await assertBalanced(given);
 });
 
 liveCase("what happens to a saved card at the provider", async (given, t) => {
@@ -287,8 +273,6 @@ liveCase("what happens to a saved card at the provider", async (given, t) => {
     await atStripe(given, `/v1/payment_methods/${payment_method.at(-1)!.id}/detach`, {});
     await deliver(given, await eventsOf(given));
   });
-  await resumePolls(given);
-  await assertBalanced(given);
 });
 
 liveCase("a saved card is charged by its own account only", async (given) => {
@@ -301,4 +285,4 @@ liveCase("a saved card is charged by its own account only", async (given) => {
   await given.call("DELETE", `/instruments/${instrument_id}`);
   await workAfter(given, DETACH_S);
   assert.equal((await cardOf(given, instrument_id)).customer, null, "by the disabled account");
-});
+}, { is_open: true });

@@ -9,20 +9,17 @@ import { isDeepStrictEqual } from "node:util";
 import type { TestResponse } from "../support/service/service.ts";
 import type { Fault } from "../support/stripe/faults.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
-import { type LiveCase, liveCase, paid, referenceOf } from "../support/live/live_case.ts";
+import { deliver, eventsOf, paid, referenceOf, shown } from "../support/live/live_actions.ts";
 import {
-  assertBalanced,
   balances,
   breaches,
-  deliver,
-  eventsOf,
+  type LiveCase,
+  liveCase,
   resumePolls,
-  returnToPresent,
   settle,
-  shown,
   stopPolls,
   workAfter,
-} from "../support/live/live_books.ts";
+} from "../support/live/live_case.ts";
 import { until } from "../support/common/until.ts";
 
 /** Longest time of an operation here, and the delay of an operation that comes too late. */
@@ -116,7 +113,7 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
       const { at, act, keep } = trouble;
       await t.step(`${act}${keep ? " (kept)" : ""} ${at} the work`, async () => {
         // A sync searches around the time of the reservation, by the provider's clock.
-        await returnToPresent(given);
+        await given.service.setClock(null);
         await stopPolls(given);
         const key = `${op}-${i}`;
         const [target, payment_id] = await operation.prepare(given);
@@ -156,7 +153,7 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
     assert.deepEqual(open.map(({ state }) => state), ["operator"]);
     const found = (await breaches(given)).filter((line) => !line.includes("decide by hand"));
     assert.deepEqual(found, []);
-  }, { provider_deadline_ms: DEADLINE_MS });
+  }, { provider_deadline_ms: DEADLINE_MS, is_open: true });
 }
 
 liveCase("an operation on a dispute whose result is unknown refuses another one", async (given) => {
@@ -184,7 +181,6 @@ liveCase("an operation that is repeated for a day has one effect", async (given)
   await given.double.clearFaults();
   await resumePolls(given);
   assert.deepEqual(await balances(given), { EUR: 960 });
-  await assertBalanced(given);
 });
 
 liveCase("an unknown create is settled while a poll hangs", async (given) => {

@@ -1,13 +1,12 @@
 /**
- * Tests of live keys: the product with an account at the double of Stripe, and actions of payers
- * and of people with the provider's dashboard.
+ * Tests of live keys: the product with an account at the double of Stripe. At the end of each the
+ * ledger agrees with the double to the cent, and no invariant is broken.
  */
 
 import assert from "node:assert/strict";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
-import { until } from "../common/until.ts";
 import { addAccount } from "../database/provider_flow.ts";
-import { startSecondService } from "../service/second_service.ts";
 import { no_stripe_double, startStripeDouble, type StripeDouble } from "../stripe/double.ts";
 import { type CallOptions, startService, type TestService } from "../service/service.ts";
 
@@ -25,11 +24,14 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(async () => await double?.close());
 
-/** Registers a test with its own product. Without localstripe it is skipped, or fails in CI. */
+/**
+ * Registers a test with its own product. Without localstripe it is skipped, or fails in CI.
+ * `is_open`: it leaves something that a person has to decide.
+ */
 export function liveCase(
   name: string,
   test: (given: LiveCase, t: Deno.TestContext) => Promise<void>,
-  settings: Partial<Settings> = {},
+  { is_open = false, ...settings }: Partial<Settings> & { is_open?: boolean } = {},
 ): void {
   Deno.test({
     name,
@@ -43,7 +45,9 @@ export function liveCase(
       const provider_secret = (name: string) => variables[name];
       const service = await startService({ provider_secret, ...settings });
       try {
-        await test(await makeCase(service, double, variables), t);
+        const given = await makeCase(service, double, variables);
+        await test(given, t);
+        if (!is_open) await assertBalanced(given);
       } finally {
         await service.close();
       }
@@ -85,78 +89,68 @@ async function makeCase(
   };
 }
 
-const RETURN_URL = "https://shop.example/back";
-/** The members of a payment whose payer has to authenticate. */
-export const CHALLENGED = {
-  card: { token: "pm_card_authenticationRequired" },
-  return_url: RETURN_URL,
-};
+/** Longer than the lease of a provider event that waits for another one. */
+const WAIT_S = 31;
 
-/** Creates a payment that waits for its payer. Returns its id and the page of the payer's bank. */
-export async function challenged(
-  given: LiveCase,
-  body: object = {},
-): Promise<{ id: string; url: string }> {
-  const created = await given.pay({ ...CHALLENGED, ...body });
-  assert.equal(created.status, 201, created.text);
-  assert.equal(created.body.status, "requires_action");
-  return { id: created.body.id, url: created.body.next_action.url };
+/** Keeps the hourly poll away, so that only calls and syncs bring results. */
+export async function stopPolls({ service }: LiveCase): Promise<void> {
+  await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
 }
 
-/** Authenticates as the payer does, and goes back to the shop. */
-export async function visit(url: string, result = "success"): Promise<void> {
-  const page = await fetch(`${url}?result=${result}`, { redirect: "manual" });
-  await page.body?.cancel();
-  assert.ok(page.headers.get("location")?.startsWith(RETURN_URL), `${page.status}`);
+/** Lets the polls begin again. */
+export async function resumePolls({ service }: LiveCase): Promise<void> {
+  await service.sql`update pay.provider_cursors set polled_at = null`;
 }
 
-/** Returns the id of a payment at the double. */
-export async function referenceOf({ books }: LiveCase, id: string): Promise<string> {
-  const { payment_intent } = await books();
-  return payment_intent.find(({ metadata }) => metadata.payment === id)!.id;
-}
-
-/** Pays with a token, and returns the id. */
-export async function paid(given: LiveCase, token = "pm_card_visa"): Promise<string> {
-  const { status, body } = await given.pay({ card: { token } });
-  assert.equal(status, 201);
+/** Puts the clock of the product forward, and does the work that is due then. */
+export async function workAfter(given: LiveCase, seconds: number): Promise<void> {
+  const { clock } = given.service.deps;
+  await given.service.setClock(clock() + seconds * 1000);
   await given.work();
-  return body.id;
 }
 
-/** Makes a product in which the request of a payment dies between its reservation and its record. */
-export async function dieDuringOperation(
-  given: LiveCase,
-  idempotency_key: string,
-  more: object = {},
-): Promise<void> {
-  const { double, service, variables, books } = given;
-  const second = startSecondService(service, { provider_secret: (name) => variables[name] });
-  const { length } = (await books()).payment_intent;
-  // The provider does its work, but its response comes after the death.
-  await double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
-  const body = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" }, ...more };
-  const options = { key: service.live.text, idempotency_key, body };
-  const dying = second.call("POST", "/api-v1-payments/v1/payments", options);
-  await until(
-    "the provider has worked",
-    async () => (await books()).payment_intent.length > length,
-  );
-  await second.close();
-  assert.equal((await dying).status, 503);
+/**
+ * Does the work until every stored provider event has its outcome: a provider event can wait for
+ * another one.
+ */
+export async function settle(given: LiveCase): Promise<void> {
+  await given.work();
+  for (let turn = 0; turn < 5; turn++) {
+    const [open] = await given.service.sql`
+      select reference from pay.provider_events where outcome is null limit 1`;
+    if (!open) return;
+    await workAfter(given, WAIT_S);
+  }
 }
 
-/** Refunds a payment. */
-export function refund(given: LiveCase, id: string, body: object = {}) {
-  return given.call("POST", `/payments/${id}/refund`, { body });
+/** The balances at the double by currency, in its minor units. */
+export async function balances(given: LiveCase): Promise<Record<string, number>> {
+  const { balance_transaction } = await given.books();
+  const sums: Record<string, number> = {};
+  for (const { currency, net } of balance_transaction) {
+    sums[currency.toUpperCase()] = (sums[currency.toUpperCase()] ?? 0) + net;
+  }
+  return Object.fromEntries(Object.entries(sums).filter(([, sum]) => sum !== 0));
 }
 
-/** Calls the double as somebody with the dashboard does. */
-export async function atStripe(given: LiveCase, path: string, form: Record<string, string>) {
-  const response = await fetch(given.double.base_url + path, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${given.secret}` },
-    body: new URLSearchParams(form),
-  });
-  assert.equal(response.status, 200, await response.text());
+/** The balances at the provider by currency, according to our ledger. */
+async function ledgerBalances({ service }: LiveCase): Promise<Record<string, number>> {
+  const rows = await service.sql`
+    select currency, -sum(processor + chargebacks + external) as balance
+    from pay_internal.subject_accounts where environment_id = ${service.live.environment_id}
+    group by currency having sum(processor + chargebacks + external) <> 0`;
+  return Object.fromEntries(rows.map(({ currency, balance }) => [currency, Number(balance)]));
+}
+
+/** Returns the breaches of all invariants, as lines. */
+export async function breaches({ service }: LiveCase): Promise<string[]> {
+  const verdicts = await checkBooks(service.sql);
+  return verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []);
+}
+
+export async function assertBalanced(given: LiveCase): Promise<void> {
+  await resumePolls(given);
+  await settle(given);
+  assert.deepEqual(await ledgerBalances(given), await balances(given));
+  assert.deepEqual(await breaches(given), []);
 }
