@@ -20,6 +20,7 @@ import {
   type Reserved,
   succeeded,
 } from "../support/database/provider_flow.ts";
+import { purgeAll } from "../support/database/purge.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { environmentColumn, OPERATORS_TABLES, startTenants } from "../support/service/tenants.ts";
 import { insertEndpoint } from "../support/webhook/dispatcher_polls.ts";
@@ -158,12 +159,6 @@ Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
     );
     return row!.n;
   };
-  const purgeAll = async () => {
-    for (let rows = 1; rows > 0;) {
-      const [row] = await sql`select pay.purge(pay_internal.server_time())::int as rows`;
-      rows = row!.rows;
-    }
-  };
   await service.setClock(Date.now() + 40 * DAY_MS);
   for (const table of PURGED) {
     assert.ok(await count(table, own) > 0, table);
@@ -179,7 +174,7 @@ Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
       }),
     );
   }
-  await purgeAll();
+  await purgeAll(sql);
   for (const table of PURGED) {
     await t.step(`${table}: those of others are deleted`, async () => {
       assert.equal(await count(table, other), 0);
@@ -188,12 +183,12 @@ Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
   }
   await t.step("without it everything is deleted", async () => {
     for (const end of ends) await end();
-    await purgeAll();
+    await purgeAll(sql);
     for (const table of PURGED) assert.equal(await count(table, own), 0, table);
   });
   await t.step("a retired environment goes with its rows in every table", async () => {
     await sql`update pay.environments set retired_at = now() where id = ${own}`;
-    await purgeAll();
+    await purgeAll(sql);
     for (const table of tables.filter((name) => !KEPT.has(name))) {
       assert.equal(await count(table, own), 0, table);
     }

@@ -152,17 +152,6 @@ serviceCase("PUT /v1/webhook_endpoints/{id} changes the given fields", async (t,
   }
 });
 
-serviceCase("GET /v1/webhook_endpoints pages, newest first", async (_, service) => {
-  const ids: string[] = [];
-  for (let i = 0; i < 3; i++) ids.unshift((await addEndpoint(service, `${URL}/${i}`)).id);
-  const page = async (query: string) => (await service.call("GET", `${ENDPOINTS}?${query}`)).body;
-  const first = await page("limit=2");
-  const rest = await page(`limit=2&starting_after=${first.next_cursor}`);
-  const listed = [first, rest].map(({ data }) => data.map(({ id }: { id: string }) => id));
-  assert.deepEqual(listed, [ids.slice(0, 2), ids.slice(2)]);
-  assert.deepEqual([first.has_more, rest.has_more, rest.next_cursor], [true, false, null]);
-});
-
 /** The operations on one endpoint, with a valid body for each. */
 function operationsOn(id: string, payment_id: string): [string, string, unknown?][] {
   return [
