@@ -1,6 +1,6 @@
 /**
- * Items that arrive while a statement runs share the next one. There is no timer unless the caller
- * wants one, and `gather_ms` waits under load only, so an idle service sends an item at once.
+ * Items that arrive while a statement runs share the next one. `gather_ms` waits under load only,
+ * so an idle service sends an item at once.
  *
  * Items share the cost of a statement and of its commit, which is mostly independent of the number
  * of rows (ADR 0001). Each item gets the response that it would get alone, and owners take turns.
@@ -23,15 +23,8 @@ interface BatcherOptions<Item, Result> {
   weigh?: (item: Item) => number;
   /** Most statements under way; one by default, because several would share fewer items each. */
   concurrency?: number;
-  /** Milliseconds for which items collect, unless a batch is full. */
-  collect_ms?: number;
   /** Longest wait of a batch that has fewer items than the last one, if that had `MANY`. */
   gather_ms?: number;
-  /**
-   * True: the items of a failed batch are sent one after another. Otherwise they are sent at the
-   * same time, because one of them may wait for a lock for seconds.
-   */
-  in_order?: boolean;
 }
 
 interface Entry<Item, Result> {
@@ -48,8 +41,10 @@ export class Batcher<Item, Result = void> {
   readonly #options: BatcherOptions<Item, Result>;
   /** By owner, each in order of arrival; the first owner has the next turn. */
   readonly #waiting = new Map<string, Entry<Item, Result>[]>();
-  readonly #under_way = new Set<Promise<void>>();
   #count = 0;
+  /** Statements under way. */
+  #under_way = 0;
+  /** The items of the last batch. */
   #last = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -68,39 +63,28 @@ export class Batcher<Item, Result = void> {
     });
   }
 
-  /** Sends what waits now. Resolves when that, and what was under way, has its responses. */
-  async flush(): Promise<void> {
-    // Bounded, because new items may arrive as fast as the old ones are sent.
-    let batches = 1 + Math.ceil(this.#count / this.#options.most);
-    while (batches-- > 0 && this.#count + this.#under_way.size > 0) {
-      this.#send();
-      await Promise.all(this.#under_way);
-    }
-  }
-
   #schedule(): void {
-    const { collect_ms = 0, most } = this.#options;
-    const wait_ms = collect_ms || this.#gatherMs();
-    if (wait_ms === 0 || this.#count >= most) this.#send();
+    const wait_ms = this.#gatherMs();
+    if (wait_ms === 0 || this.#count >= this.#options.most) this.#send();
     else if (this.#count > 0) this.#timer ??= setTimeout(() => this.#send(), wait_ms);
   }
 
   /** Under load responses bring the next requests, so that as many come again in a moment. */
   #gatherMs(): number {
     const { gather_ms = 0 } = this.#options;
-    const may_wait = this.#under_way.size === 0 && this.#last >= MANY;
+    const may_wait = this.#under_way === 0 && this.#last >= MANY;
     return may_wait && this.#count < this.#last ? gather_ms : 0;
   }
 
   #send(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    while (this.#count > 0 && this.#under_way.size < (this.#options.concurrency ?? 1)) {
-      const batch = this.#sendBatch(this.#take()).finally(() => {
-        this.#under_way.delete(batch);
+    while (this.#count > 0 && this.#under_way < (this.#options.concurrency ?? 1)) {
+      this.#under_way++;
+      this.#sendBatch(this.#take()).finally(() => {
+        this.#under_way--;
         this.#schedule();
       });
-      this.#under_way.add(batch);
     }
   }
 
@@ -138,7 +122,7 @@ export class Batcher<Item, Result = void> {
         }
         for (const { reject } of [...entries, ...others]) reject(error);
       },
-      in_order: this.#options.in_order ?? false,
+      in_order: false,
     });
   }
 }
@@ -151,7 +135,10 @@ interface BatchSender<Item> {
    * can be sent again. Otherwise there is one item, which would fail again.
    */
   refuse(items: readonly Item[], error: unknown, is_alone: boolean): void;
-  /** False: the promise does not wait for items that are sent alone. */
+  /**
+   * True: the items of a failed batch are sent one after another. False: at the same time, because
+   * one may wait for a lock for seconds, and the promise does not wait for them.
+   */
   in_order: boolean;
 }
 

@@ -2,15 +2,17 @@
  * The log of the requests of sandboxes, and the number of replays of each idempotency key. Both are
  * written behind the responses, so no request waits for them.
  *
- * Entries collect for a moment, so that many requests share a statement (`pay.log_requests`). The
- * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also
- * drops and counts an entry that the database refuses, without the others. `close` writes
- * everything that waits. A process that is killed loses what it has not written (ADR 0018).
+ * Entries collect for a moment, so that many requests share a statement (`pay.log_requests`). Of a
+ * sandbox only the newest are written, as many as its log stores. The memory is bounded: when too
+ * many wait, the queue drops the new ones and counts them. It also drops and counts an entry that
+ * the database refuses, without the others. `close` writes everything that waits. A process that is
+ * killed loses what it has not written (ADR 0018).
  */
 
 import { isUnavailable } from "../core/database_error.ts";
-import { Batcher } from "../jobs/batcher.ts";
+import { sendBatch } from "../jobs/batcher.ts";
 import type { Database } from "./database.ts";
+import { rowText } from "./row_text.ts";
 
 /** A request in the log of its sandbox. Members without a value are absent. */
 export interface RequestLogEntry {
@@ -73,18 +75,25 @@ interface Limits {
   most: number;
   /** Most requests, and most idempotency keys, that wait. */
   waiting: number;
+  /** The requests that the log of a sandbox stores. */
+  stored: number;
 }
 
 /**
  * Half a second is short for a person who looks at the log, and at a thousand requests a second it
- * makes two statements of them. 5 000 waiting requests take about 2 MB.
+ * makes two statements of them. 5 000 waiting requests take about 2 MB. `stored` is
+ * `pay_internal.stored_requests()`.
  */
-const LIMITS: Limits = { collect_ms: 500, most: 500, waiting: 5_000 };
+const LIMITS: Limits = { collect_ms: 500, most: 500, waiting: 5_000, stored: 1_000 };
 /** Longest time between two attempts while the database is unavailable. */
 const MAX_PAUSE_MS = 10_000;
 
 const LOG_REQUESTS = `select pay.log_requests(
   p_keys => $1::text, p_requests => $2::text, p_replays => $3::text, p_storage_gb => $4::int)`;
+
+/** The columns of `pay_internal.logged_request`, after k. */
+const COLUMNS = `id method path query status error_code idempotency_key is_replay duration_us source
+  at resource_id fault fault_id decided_at request_body response_body`.split(/\s+/);
 
 /**
  * Sends entries to a database.
@@ -100,10 +109,13 @@ export function writeTo(database: Database, storage_gb: number | null): Send {
     ]);
 }
 
-function requestParameters(requests: readonly RequestLogEntry[]): [keys: string, requests: string] {
+function requestParameters(
+  requests: readonly RequestLogEntry[],
+): [keys: string, requests: string | null] {
   const numbers = new Map<string, number>();
   const keys: { k: number; environment_id: string; api_key_id: string }[] = [];
-  const rows = requests.map(({ environment_id, api_key_id, ...row }) => {
+  const rows = requests.map((request) => {
+    const { environment_id, api_key_id } = request;
     const name = `${environment_id} ${api_key_id}`;
     let k = numbers.get(name);
     if (k === undefined) {
@@ -111,23 +123,26 @@ function requestParameters(requests: readonly RequestLogEntry[]): [keys: string,
       numbers.set(name, k);
       keys.push({ k, environment_id, api_key_id });
     }
-    return { k, ...row };
+    return rowText(COLUMNS, request, k);
   });
-  return [JSON.stringify(keys), JSON.stringify(rows)];
+  return [JSON.stringify(keys), rows.length === 0 ? null : `{${rows.join()}}`];
 }
 
 export class RequestLog {
-  readonly #batcher: Batcher<Entry>;
+  readonly #send: Send;
   readonly #on_loss: (entries: number) => void;
   readonly #background: (work: Promise<unknown>) => void;
   readonly #limits: Limits;
-  #requests = 0;
+  /** The requests that wait, by sandbox, the oldest first. */
+  readonly #requests = new Map<string, RequestLogEntry[]>();
+  /** Those requests, and those that are being written. */
+  #count = 0;
   /** The replays that wait, by key. Further ones of a key only add to its count. */
   readonly #replays = new Map<string, CountedReplay>();
-  /** Continue the requests that wait until the database is available again. */
-  #paused: (() => void)[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The end of the collection, or of the pause before another attempt. */
+  #next: { timer: ReturnType<typeof setTimeout>; end: () => void } | undefined;
   #pause_ms = 0;
+  #writing: Promise<void> = Promise.resolve();
   #lost = 0;
   #is_closed = false;
 
@@ -142,48 +157,36 @@ export class RequestLog {
     background: (work: Promise<unknown>) => void = () => {},
     limits: Limits = LIMITS,
   ) {
-    const { collect_ms, most } = limits;
-    this.#batcher = new Batcher({
-      collect_ms,
-      most,
-      in_order: true,
-      send: async (entries) => {
-        this.#reportLoss();
-        for (const replay of entries.filter(isReplay)) {
-          const name = nameOf(replay);
-          if (this.#replays.get(name) === replay) this.#replays.delete(name);
-        }
-        await send(entries.filter(isRequest), entries.filter(isReplay));
-        return entries.map(() => {});
-      },
-    });
+    this.#send = send;
     this.#on_loss = on_loss;
     this.#background = background;
     this.#limits = limits;
   }
 
   logRequest(request: RequestLogEntry): void {
-    if (this.#requests >= this.#limits.waiting) return void this.#lost++;
-    this.#requests++;
-    this.#background(this.#write(request).finally(() => this.#requests--));
+    const { waiting, stored } = this.#limits;
+    if (this.#count >= waiting) return void this.#lost++;
+    const own = this.#requestsOf(request);
+    own.push(request);
+    this.#count++;
+    // As many newer ones wait, so the log would delete them.
+    if (own.length >= 2 * stored) this.#count -= own.splice(0, stored).length;
+    this.#schedule();
   }
 
   countReplay(environment_id: string, api_key_id: string, key: string): void {
-    const replay = { environment_id, api_key_id, key, count: 1 };
-    const counted = this.#replays.get(nameOf(replay));
-    if (counted) return void counted.count++;
-    if (this.#replays.size >= this.#limits.waiting) return void this.#lost++;
-    this.#replays.set(nameOf(replay), replay);
-    this.#background(this.#write(replay));
+    this.#addReplays({ environment_id, api_key_id, key, count: 1 });
+    this.#schedule();
   }
 
   /** Writes the entries that wait now. Does not throw: requests that cannot be written stay. */
   async flush(): Promise<void> {
-    this.#resume();
-    // The resumed requests join the others.
-    await Promise.resolve();
-    await this.#batcher.flush();
-    this.#reportLoss();
+    const next = this.#next;
+    clearTimeout(next?.timer);
+    this.#next = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+    await this.#writing;
+    next?.end();
   }
 
   /** Writes what waits and stops. Entries that the database does not take are lost and counted. */
@@ -192,18 +195,66 @@ export class RequestLog {
     await this.flush();
   }
 
-  async #write(entry: Entry): Promise<void> {
-    for (;;) {
-      try {
-        await this.#batcher.add(entry);
-        this.#pause_ms = 0;
-        return;
-      } catch (error) {
-        // The statement may have been committed. A request that comes again changes nothing, but a
-        // replay would be counted twice.
-        if (isReplay(entry) || this.#is_closed || !isUnavailable(error)) return void this.#lost++;
-        await this.#pause();
-      }
+  #requestsOf({ environment_id }: RequestLogEntry): RequestLogEntry[] {
+    let own = this.#requests.get(environment_id);
+    if (own === undefined) this.#requests.set(environment_id, own = []);
+    return own;
+  }
+
+  #addReplays(replay: CountedReplay): void {
+    const name = `${replay.environment_id} ${replay.api_key_id} ${replay.key}`;
+    const waiting = this.#replays.get(name);
+    if (waiting) waiting.count += replay.count;
+    else if (this.#replays.size >= this.#limits.waiting) this.#lost++;
+    else this.#replays.set(name, replay);
+  }
+
+  #schedule(): void {
+    if (this.#next !== undefined) return;
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    const wait_ms = this.#pause_ms || this.#limits.collect_ms;
+    this.#next = { timer: setTimeout(() => this.flush(), wait_ms), end };
+    this.#background(promise);
+  }
+
+  async #write(): Promise<void> {
+    const { most, stored, collect_ms } = this.#limits;
+    const requests = [...this.#requests.values()].flatMap((own) => own.slice(-stored));
+    const waiting: Entry[] = [...requests, ...this.#replays.values()];
+    this.#requests.clear();
+    this.#replays.clear();
+    this.#count = requests.length;
+    const again: Entry[] = [];
+    let is_away = false;
+    while (waiting.length > 0 && !is_away) {
+      this.#reportLoss();
+      await sendBatch(waiting.splice(0, most), {
+        send: (some) => this.#send(some.filter(isRequest), some.filter(isReplay)),
+        refuse: (refused, error) => {
+          is_away ||= isUnavailable(error);
+          // The statement may have been committed. A request that comes again changes nothing, but
+          // a replay would be counted twice.
+          const kept = isUnavailable(error) ? refused.filter(isRequest) : [];
+          again.push(...kept);
+          this.#lost += refused.length - kept.length;
+        },
+        in_order: true,
+      });
+    }
+    this.#keep([...again, ...waiting], requests.length);
+    this.#reportLoss();
+    this.#pause_ms = is_away ? Math.min(2 * this.#pause_ms || collect_ms, MAX_PAUSE_MS) : 0;
+    if (this.#requests.size + this.#replays.size > 0) this.#schedule();
+  }
+
+  /** Lets entries wait again, of so many requests that have waited. After the end they are lost. */
+  #keep(entries: readonly Entry[], of_requests: number): void {
+    const kept = this.#is_closed ? [] : entries;
+    this.#lost += entries.length - kept.length;
+    this.#count += kept.filter(isRequest).length - of_requests;
+    for (const entry of kept.toReversed()) {
+      if (isReplay(entry)) this.#addReplays(entry);
+      else this.#requestsOf(entry).unshift(entry);
     }
   }
 
@@ -211,24 +262,4 @@ export class RequestLog {
     if (this.#lost > 0) this.#on_loss(this.#lost);
     this.#lost = 0;
   }
-
-  /** Waits until the next attempt after an unavailable database. */
-  #pause(): Promise<void> {
-    return new Promise((resume) => {
-      this.#paused.push(resume);
-      if (this.#timer !== undefined) return;
-      this.#pause_ms = Math.min(2 * this.#pause_ms || this.#limits.collect_ms, MAX_PAUSE_MS);
-      this.#timer = setTimeout(() => this.#resume(), this.#pause_ms);
-    });
-  }
-
-  #resume(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    for (const resume of this.#paused.splice(0)) resume();
-  }
-}
-
-function nameOf({ environment_id, api_key_id, key }: Replay): string {
-  return `${environment_id} ${api_key_id} ${key}`;
 }

@@ -203,6 +203,15 @@ comment on column pay.requests.request_body is
 comment on column pay.requests.response_body is
   'The body of the response as JSON text, without secrets; null: not stored.';
 
+create type pay_internal.logged_request as (
+  k integer, id text, method text, path text, query text, status smallint, error_code text,
+  idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
+  resource_id text, fault text, fault_id text, decided_at timestamptz, request_body text,
+  response_body text
+);
+comment on type pay_internal.logged_request is
+  'A request as pay.log_requests takes it. k: the number of its API key. Without a source it is program.';
+
 create table pay.sandbox_storage (
   environment_id text collate "C" not null,
   day date not null,

@@ -40,10 +40,8 @@ $$;
 -- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key
 --             that has left the environment, because the sandbox was reset meanwhile, is left out
 --             with its requests, and so is a live key
--- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
---             duration_us, source, at, resource_id, fault, fault_id, decided_at, request_body,
---             response_body}]: requests for the logs of sandboxes; without a source it is program.
---             The bodies are JSON text without secrets
+-- p_requests  the text of an array of pay_internal.logged_request, for the logs of sandboxes; null:
+--             none. The bodies are JSON text without secrets
 -- p_storage_gb
 --             the gigabytes that the sandboxes of an account may store; null: no limit. The
 --             requests of an account with as many are stored without bodies
@@ -76,7 +74,7 @@ begin
     from replayed r
     where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
   end if;
-  if p_requests <> '[]' then
+  if p_requests is not null then
     -- A row lock needs the right to change the row.
     perform set_config('pay.environment_ids', (
       select array_agg(distinct a.environment_id)::text
@@ -102,12 +100,7 @@ begin
       coalesce(r.source, 'program'), r.at, r.resource_id, r.fault, r.fault_id, r.decided_at,
       case when k.is_full then null when k.has_erasures then x.request else r.request_body end,
       case when k.is_full then null when k.has_erasures then x.answer else r.response_body end
-    from jsonb_to_recordset(p_requests::jsonb) as r (
-      k integer, id text, method text, path text, query text, status smallint, error_code text,
-      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
-      resource_id text, fault text, fault_id text, decided_at timestamptz, request_body text,
-      response_body text
-    )
+    from unnest(p_requests::pay_internal.logged_request[]) r
     join known k on k.k = r.k
     -- The limit keeps the condition before the function: 15 us a request where nobody was erased.
     left join lateral (

@@ -352,17 +352,8 @@ serviceCase("no entry outlives its disposable sandbox", async (t, service) => {
   const log = (sql: TestService["sql"], request: string) =>
     sql`select pay.log_requests(
       ${JSON.stringify([{ k: 0, environment_id: owner!.environment_id, api_key_id: owner!.id }])},
-      ${
-      JSON.stringify([{
-        k: 0,
-        id: `req_${request.repeat(26)}`,
-        method: "GET",
-        path: PAYMENTS,
-        status: 200,
-        duration_us: 1,
-        at: new Date(),
-      }])
-    }, '[]')`;
+      array[(0, ${`req_${request.repeat(26)}`}, 'GET', ${PAYMENTS}, null, 200, null, null, null, 1,
+        null, now(), null, null, null, null, null, null)::pay_internal.logged_request]::text, '[]')`;
   const left = () =>
     service.sql`select id from pay.requests where id like 'req_111%'
     or id like 'req_222%'`;
