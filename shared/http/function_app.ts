@@ -22,7 +22,7 @@ import { bodyInParts } from "./body_in_parts.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
-import { observe } from "./observe.ts";
+import { observe, ownHeaders } from "./observe.ts";
 import { type Route, scopeOf } from "./route.ts";
 import { asSent, parseBody, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
@@ -364,11 +364,12 @@ function respond(
   const { response, replayed, rest, fault }: Reply = "response" in outcome
     ? outcome
     : { response: outcome, replayed: false };
+  const state = c.get("state");
   // A plain object, because Hono would make `Headers` of it, and the runtime a list of those.
-  const headers: Record<string, string> = { "Content-Type": media_type };
+  const headers = ownHeaders(state);
+  headers["Content-Type"] = media_type;
   if (replayed) headers["Idempotent-Replayed"] = "true";
   if (response.status === 201) headers["Location"] = locationOf(response, c.get("deps").base_url);
-  const state = c.get("state");
   if (fault) state.sandbox_fault = fault;
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;

@@ -68,9 +68,12 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     await state.environment.end?.(c);
     compress(c);
     const { headers, status } = c.res;
-    headers.set("Request-Id", state.request_id);
-    if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
-    headers.set("X-Content-Type-Options", "nosniff");
+    // Most responses are made with them, which costs less.
+    if (!headers.has("Request-Id")) {
+      for (const [name, value] of Object.entries(ownHeaders(state))) {
+        if (!headers.has(name)) headers.set(name, value);
+      }
+    }
     // Hono drops the body of a HEAD, and then the server would send the length 0.
     if (c.req.method === "HEAD" && c.res.body) {
       let length = 0;
@@ -124,6 +127,15 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   return function observed(c, next) {
     const parent = c.req.header("traceparent") ?? null;
     return span("HTTP", (describe) => respond(c, next, describe), { kind: "server", parent });
+  };
+}
+
+/** Returns the headers that every response has, unless it has a Cache-Control of its own. */
+export function ownHeaders({ request_id }: RequestState): Record<string, string> {
+  return {
+    "Request-Id": request_id,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
   };
 }
 

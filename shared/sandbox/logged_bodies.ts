@@ -34,10 +34,7 @@ export class LoggedBodies {
     const response = response_body === null || response_body.length > MAX_BYTES
       ? null
       : bounded(withoutCardNumbers(maskedResponse(response_body)));
-    return {
-      ...(request !== null && { request_body: request }),
-      ...(response !== null && { response_body: response }),
-    };
+    return { request_body: request, response_body: response };
   }
 
   #take(environment_id: string, at_ms: number): boolean {

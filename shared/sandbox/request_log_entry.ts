@@ -41,11 +41,8 @@ export function requestLogEntry(
   if (route?.unlogged) return null;
   // A page such as the console repeats its reads, which would soon fill the log.
   if (observed.is_from_page && observed.method === "GET") return null;
-  const query = observed.url.length <= MAX_URL && observed.url.includes("?")
-    ? shownQuery(state, observed.url)
-    : "";
+  const has_query = observed.url.length <= MAX_URL && observed.url.includes("?");
   const path = shownPath(state.route_template, observed.path);
-  const resource_id = madeBy(state) ?? ID_IN_PATH.exec(path)?.[1];
   const is_change = observed.method !== "GET" && state.decided_ms !== null;
   return {
     environment_id,
@@ -53,18 +50,18 @@ export function requestLogEntry(
     id: state.request_id,
     method: observed.method,
     path,
-    ...(query !== "" && { query }),
+    query: has_query ? shownQuery(state, observed.url) || null : null,
     status: observed.status,
-    ...(code !== null && { error_code: code }),
-    ...(idempotency_key !== null && { idempotency_key: maskedText(idempotency_key) }),
-    ...(observed.is_replay && { is_replay: true as const }),
+    error_code: code,
+    idempotency_key: idempotency_key && maskedText(idempotency_key),
+    is_replay: observed.is_replay,
     duration_us: Math.round(observed.duration_ms * 1000),
-    ...(observed.is_from_page && { source: "web_page" as const }),
+    source: observed.is_from_page ? "web_page" : null,
     at: formatTime(state.at_ms),
-    ...(resource_id !== undefined && { resource_id }),
-    ...(sandbox_fault && { fault: sandbox_fault.fault }),
-    ...(sandbox_fault?.id && { fault_id: sandbox_fault.id }),
-    ...(is_change && { decided_at: formatTime(state.decided_ms!) }),
+    resource_id: madeBy(state) ?? ID_IN_PATH.exec(path)?.[1] ?? null,
+    fault: sandbox_fault?.fault ?? null,
+    fault_id: sandbox_fault?.id ?? null,
+    decided_at: is_change ? formatTime(state.decided_ms!) : null,
     ...bodies.of(state),
   };
 }

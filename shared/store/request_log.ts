@@ -14,7 +14,7 @@ import { sendBatch } from "../jobs/batcher.ts";
 import type { Database } from "./database.ts";
 import { rowText } from "./row_text.ts";
 
-/** A request in the log of its sandbox. Members without a value are absent. */
+/** A request in the log of its sandbox. Members without a value are null or absent. */
 export interface RequestLogEntry {
   environment_id: string;
   api_key_id: string;
@@ -22,26 +22,26 @@ export interface RequestLogEntry {
   id: string;
   method: string;
   path: string;
-  query?: string;
+  query?: string | null;
   status: number;
-  error_code?: string;
-  idempotency_key?: string;
-  is_replay?: true;
+  error_code?: string | null;
+  idempotency_key?: string | null;
+  is_replay?: boolean;
   duration_us: number;
   /** Absent: a program. */
-  source?: "web_page";
+  source?: "web_page" | null;
   /** RFC 3339: the arrival of the request. */
   at: string;
   /** The resource that it has made, or else the one of its response or its path. */
-  resource_id?: string;
+  resource_id?: string | null;
   /** The declared fault that decided the response. `fault_id` is absent if a header asked for it. */
-  fault?: string;
-  fault_id?: string;
+  fault?: string | null;
+  fault_id?: string | null;
   /** RFC 3339: the time of the sandbox by which it was decided. Absent: it changes nothing. */
-  decided_at?: string;
+  decided_at?: string | null;
   /** JSON text without secrets. */
-  request_body?: string;
-  response_body?: string;
+  request_body?: string | null;
+  response_body?: string | null;
 }
 
 /** A replay of the stored response of an idempotency key. */

@@ -81,23 +81,27 @@ export async function openLocalServer(
   if (port !== 0 && options.sharing !== "worker") await refuseTakenPort(hostname, port);
   let functions: EdgeFunctions | null = null;
   let is_leaving = false;
-  const in_flight = new Set<Promise<Response>>();
+  let in_flight = 0;
+  let idle = () => {};
   const abort = new AbortController();
   const listener = listenOn(hostname, port, options.sharing !== undefined);
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   const origin = `http://${host}:${listener.addr.port}`;
   const { public_url, docs_url = origin + DOCS_PATH } = options;
   const renderApiError = (error: ApiError) => renderOwnError(error, docs_url);
-  const server = serveConnections(listener, limits, abort.signal, (request, info) => {
+  const server = serveConnections(listener, limits, abort.signal, async (request, info) => {
     if (functions === null || is_leaving && request.url.endsWith(HEALTH)) {
       return renderApiError(unavailable());
     }
-    const response = respond(functions, sites, public_url, request, info).catch((error) => {
+    in_flight++;
+    try {
+      return await respond(functions, sites, public_url, request, info);
+    } catch (error) {
       if (error instanceof ApiError) return renderApiError(error);
       throw error;
-    });
-    in_flight.add(response);
-    return response.finally(() => in_flight.delete(response));
+    } finally {
+      if (--in_flight === 0) idle();
+    }
   });
   // Waits for requests whose body is still arriving before the server stops. `server.shutdown()`
   // alone would make Deno fail them.
@@ -106,9 +110,11 @@ export async function openLocalServer(
     if (notice_ms > 0) await new Promise((resolve) => setTimeout(resolve, notice_ms));
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);
-    while (in_flight.size > 0 && !abort.signal.aborted) {
-      const aborted = new Promise((resolve) => abort.signal.addEventListener("abort", resolve));
-      await Promise.race([aborted, Promise.allSettled(in_flight)]);
+    while (in_flight > 0 && !abort.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        idle = resolve;
+        abort.signal.addEventListener("abort", () => resolve());
+      });
     }
     await server.shutdown();
     clearTimeout(timer);
