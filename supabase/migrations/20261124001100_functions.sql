@@ -7581,16 +7581,16 @@ begin
 end $$;
 
 create or replace function pay_internal.rail_needs_token(p_method_kind text)
-returns boolean language sql immutable parallel safe
-as $$ select p_method_kind in (/* rails with a token */ 'card') $$;
+returns boolean language plpgsql immutable parallel safe
+as $$ begin return p_method_kind in (/* rails with a token */ 'card'); end $$;
 
 create or replace function pay_internal.rail_collects(p_method_kind text)
-returns boolean language sql immutable parallel safe
-as $$ select p_method_kind in (/* rails that collect */ 'sepa') $$;
+returns boolean language plpgsql immutable parallel safe
+as $$ begin return p_method_kind in (/* rails that collect */ 'sepa'); end $$;
 
 create or replace function pay_internal.rail_is_by_bank(p_method_kind text)
-returns boolean language sql immutable parallel safe
-as $$ select p_method_kind in (/* rails of banks */ 'sepa', 'swift') $$;
+returns boolean language plpgsql immutable parallel safe
+as $$ begin return p_method_kind in (/* rails of banks */ 'sepa', 'swift'); end $$;
 
 create or replace function pay_internal.max_windows_ahead()
 returns integer language sql immutable parallel safe as $$ select 150 $$;
@@ -9206,7 +9206,7 @@ begin
     from replayed r
     where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
   end if;
-  if p_requests <> '[]' then
+  if p_requests is not null then
     -- A row lock needs the right to change the row.
     perform set_config('pay.environment_ids', (
       select array_agg(distinct a.environment_id)::text
@@ -9232,12 +9232,7 @@ begin
       coalesce(r.source, 'program'), r.at, r.resource_id, r.fault, r.fault_id, r.decided_at,
       case when k.is_full then null when k.has_erasures then x.request else r.request_body end,
       case when k.is_full then null when k.has_erasures then x.answer else r.response_body end
-    from jsonb_to_recordset(p_requests::jsonb) as r (
-      k integer, id text, method text, path text, query text, status smallint, error_code text,
-      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
-      resource_id text, fault text, fault_id text, decided_at timestamptz, request_body text,
-      response_body text
-    )
+    from unnest(p_requests::pay_internal.logged_request[]) r
     join known k on k.k = r.k
     -- The limit keeps the condition before the function: 15 us a request where nobody was erased.
     left join lateral (
