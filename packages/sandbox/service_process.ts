@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
 import { serviceCommand } from "./programs.ts";
 
 /** A running service. */
@@ -56,9 +57,13 @@ export async function startServiceProcess(
       ));
   });
   ended.catch(() => {});
-  const timeout = deadline(timeout_ms, errors);
+  const started = new AbortController();
+  const late = pause(timeout_ms, undefined, { signal: started.signal }).then(() => {
+    throw new Error(`The sandbox was not ready after ${timeout_ms} ms:\n${errors.join("\n")}`);
+  });
+  late.catch(() => {});
   try {
-    const line = await Promise.race([firstLine(child), ended, timeout.promise]);
+    const line = await Promise.race([firstLine(child), ended, late]);
     const { base_url, test_key } = JSON.parse(line) as { base_url: string; test_key: string };
     keepAlive(child, false);
     return {
@@ -74,7 +79,7 @@ export async function startServiceProcess(
     child.stdin!.end();
     throw error;
   } finally {
-    timeout.clear();
+    started.abort();
   }
 }
 
@@ -95,16 +100,4 @@ function firstLine(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     createInterface({ input: child.stdout! }).once("line", resolve);
   });
-}
-
-function deadline(timeout_ms: number, errors: string[]) {
-  let timer: ReturnType<typeof setTimeout>;
-  const promise = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(
-        new Error(`The sandbox was not ready after ${timeout_ms} ms:\n${errors.join("\n")}`),
-      );
-    }, timeout_ms);
-  });
-  return { promise, clear: () => clearTimeout(timer) };
 }

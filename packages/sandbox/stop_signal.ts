@@ -1,6 +1,7 @@
 /** The end of commands that run until somebody stops them. */
 
 import process from "node:process";
+import { setTimeout } from "node:timers/promises";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -15,15 +16,6 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Waits. Ends at once, without an error, when the signal is aborted. */
-export function pause(duration_ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      stop.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, duration_ms);
-    stop.addEventListener("abort", end);
-    if (stop.aborted) end();
-  });
+export async function pause(duration_ms: number, stop: AbortSignal): Promise<void> {
+  await setTimeout(duration_ms, undefined, { signal: stop }).catch(() => {});
 }

@@ -7,7 +7,8 @@
 import { createInstrumenter, type Instrumenter } from "@stryker-mutator/instrumenter";
 import { createInjector } from "typed-inject";
 import { createHash } from "node:crypto";
-import { join, relative } from "node:path";
+import { globSync } from "node:fs";
+import { relative } from "node:path";
 import type postgres from "postgres";
 import { git } from "../git.ts";
 
@@ -48,7 +49,12 @@ export function draw(faults: readonly Fault[], count: number): Fault[] {
  * @returns every mutant
  */
 export async function instrument(copy: string): Promise<Fault[]> {
-  const files = await typeScriptFiles(join(copy, "shared"));
+  const paths = globSync(`${copy}/shared/**/*.ts`).sort();
+  const files = paths.map((name) => ({
+    name,
+    mutate: true as const,
+    content: Deno.readTextFileSync(name),
+  }));
   const result = await instrumenter().instrument(files, {
     plugins: null,
     excludedMutations: LEFT_OUT,
@@ -129,20 +135,6 @@ function instrumenter(): Instrumenter {
   });
   const injector = createInjector().provideValue("logger", silent as never);
   return injector.injectFunction(createInstrumenter as never);
-}
-
-async function typeScriptFiles(
-  folder: string,
-): Promise<{ name: string; mutate: true; content: string }[]> {
-  const found: { name: string; mutate: true; content: string }[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    const path = join(folder, name);
-    if (isDirectory) found.push(...await typeScriptFiles(path));
-    else if (path.endsWith(".ts")) {
-      found.push({ name: path, mutate: true, content: await Deno.readTextFile(path) });
-    }
-  }
-  return found.sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
 interface Range {

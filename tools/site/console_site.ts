@@ -5,6 +5,7 @@
 
 import { bundleScript } from "./bundle_script.ts";
 import { CONSOLE, fileOf, readAssets } from "./assets.ts";
+import { escapeHtml } from "./docs_site/html.ts";
 import type { StaticSite } from "./static_site.ts";
 
 /** Files that are served unchanged. */
@@ -29,8 +30,8 @@ export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
     readAssets(CONSOLE, ASSETS),
   ]);
   const html = page
-    .replace(API_PLACE, escapeAttribute(base_url))
-    .replace(POLICY_PLACE, escapeAttribute(policy));
+    .replace(API_PLACE, escapeHtml(base_url))
+    .replace(POLICY_PLACE, escapeHtml(policy));
   return {
     files: new Map([
       [PAGE, fileOf(PAGE, html)],
@@ -62,8 +63,4 @@ function contentSecurityPolicy(base_url: string): string {
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join("; ");
-}
-
-function escapeAttribute(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 }

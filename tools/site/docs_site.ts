@@ -38,7 +38,7 @@ export async function buildDocsSite(console_url: string | null): Promise<StaticS
       return html;
     }),
     bundleScript("tools/site/docs_site/page.ts"),
-    readAssets(OWN, ["docs.css", "theme.js"]),
+    readAssets(OWN, ["bar.css", "docs.css", "theme.js"]),
     readAssets(CONSOLE, ["theme.css", "icon.svg", "geist.woff2"]),
   ]);
   const frame: PageFrame = { navigation: navigationOf(sources), console_url };

@@ -44,12 +44,13 @@ export async function buildReferenceSite(
   const { origin, pathname } = new URL(base_url);
   // It is large, and the first visit needs it.
   const { buildReferenceDocument } = await import("./reference_document.ts");
-  const [script, document, page, own, shared] = await Promise.all([
+  const [script, document, page, own, shared, bar] = await Promise.all([
     readScalar(data_dir),
     buildReferenceDocument(base_url, is_hosted ? base_url : pathname),
     Deno.readTextFile(new URL(PAGE, FOLDER)),
     readAssets(FOLDER, ["page.js", "style.css"]),
     readAssets(CONSOLE, ["theme.css", "icon.svg", "geist.woff2"]),
+    readAssets(new URL("docs_site/", import.meta.url), ["bar.css"]),
   ]);
   const html = page
     .replace(POLICY_PLACE, policyFor(is_hosted ? `'self' ${origin}` : "'self'"))
@@ -61,6 +62,7 @@ export async function buildReferenceSite(
       ["openapi.json", fileOf("openapi.json", JSON.stringify(document))],
       ...own,
       ...shared,
+      ...bar,
     ]),
     headers: DOCS_HEADERS,
   };

@@ -41,7 +41,6 @@ const TIMES = "--times";
 const PURE = "--pure";
 const NIGHT = "--night";
 const ALL_TESTS = "tests";
-const TEST_FILE = /_test\.tsx?$/;
 /**
  * The slowest files, as `--times` shows them. A slow file that starts last runs alone at the end,
  * so each is the first of its folder. Deno starts folders with longer paths first.
@@ -152,18 +151,11 @@ async function filesOf(path: string, root: string): Promise<string[]> {
     const full = join(root, match);
     const info = await Deno.stat(full).catch(() => null);
     if (info?.isFile) found.push(full);
-    else if (info?.isDirectory) found.push(...await testFilesBelow(full));
-    else throw new NoTestFiles(`No file or folder "${path}" in ${root}`);
+    else if (info?.isDirectory) {
+      const inside = globSync("**/*_test.{ts,tsx}", { cwd: full });
+      found.push(...inside.map((name) => join(full, name)));
+    } else throw new NoTestFiles(`No file or folder "${path}" in ${root}`);
   }
   if (found.length === 0) throw new NoTestFiles(`No test file (*_test.ts) in "${path}"`);
   return found.map((file) => relative(root, file)).sort();
-}
-
-async function testFilesBelow(folder: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    if (isDirectory) found.push(...await testFilesBelow(join(folder, name)));
-    else if (TEST_FILE.test(name)) found.push(join(folder, name));
-  }
-  return found;
 }

@@ -7,6 +7,7 @@
  * @see docs/decisions/0024-the-published-packages.md
  */
 
+import { cp } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as library from "../../../packages/sandbox/mod.ts";
@@ -84,7 +85,7 @@ export async function buildPackage(
     writeLibrary(join(folder, LIBRARY)),
     writeTypes(join(folder, "types")),
     writeSites(join(folder, "sites")),
-    copyMigrations(join(folder, "supabase", "migrations")),
+    cp(MIGRATIONS_DIR, join(folder, "supabase", "migrations"), { recursive: true }),
     renderAllNotices().then((text) =>
       Deno.writeTextFile(join(folder, "THIRD_PARTY_NOTICES"), text)
     ),
@@ -138,12 +139,5 @@ async function writeSites(folder: string): Promise<void> {
     await writeSiteFolder(reference, join(folder, "reference"));
   } finally {
     await Deno.remove(cache, { recursive: true });
-  }
-}
-
-async function copyMigrations(folder: string): Promise<void> {
-  await Deno.mkdir(folder, { recursive: true });
-  for await (const { name } of Deno.readDir(MIGRATIONS_DIR)) {
-    await Deno.copyFile(join(MIGRATIONS_DIR, name), join(folder, name));
   }
 }

@@ -1,6 +1,7 @@
 /** Makes the archive of the client for npm, and its folder for JSR. */
 
-import { join } from "node:path";
+import { cp } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { renderClientReadme } from "../../generate/installation.ts";
 import type { Publication } from "../../publication/publication.ts";
@@ -21,18 +22,9 @@ export async function buildClient(
   publication: Publication,
 ): Promise<{ archive: string; jsr: string }> {
   const jsr = join(parent, "jsr");
-  await copyFolder(CLIENT_DIR, jsr);
+  await cp(CLIENT_DIR, jsr, { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
   await writeManifestAndPage(jsr, "packages/client", renderClientReadme, publication);
   const archive = await packFolder(jsr, parent);
   await Deno.remove(join(jsr, "dist"), { recursive: true });
   return { archive, jsr };
-}
-
-async function copyFolder(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to);
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (LEFT_OUT.has(name)) continue;
-    if (isDirectory) await copyFolder(join(from, name), join(to, name));
-    else await Deno.copyFile(join(from, name), join(to, name));
-  }
 }

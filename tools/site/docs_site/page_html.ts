@@ -68,6 +68,7 @@ export function renderPage(content: PageContent, frame: PageFrame): string {
     <title>${escapeHtml(title === SITE ? SITE : `${title} · ${SITE}`)}</title>
     <link rel="icon" href="${root}icon.svg">
     <link rel="stylesheet" href="${root}theme.css">
+    <link rel="stylesheet" href="${root}bar.css">
     <link rel="stylesheet" href="${root}docs.css">
     <script src="${root}theme.js"></script>
     <script type="module" src="${root}page.js"></script>

@@ -3,7 +3,9 @@
  * page of `docs/`, and everything in the project that they link to.
  */
 
+import { globSync } from "node:fs";
 import { posix } from "node:path";
+import { fileURLToPath } from "node:url";
 import { escapeHtml } from "./html.ts";
 import { type RenderedPage, renderMarkdown, renderSource } from "./markdown.ts";
 import { linkBetween } from "./page_html.ts";
@@ -30,7 +32,7 @@ type DrawDiagram = (source: string, caption: string, address: string) => string;
 /** Reads and renders all files, in no particular order. */
 export async function readProjectPages(drawDiagram: DrawDiagram): Promise<ProjectFile[]> {
   const waiting = [...SECTIONS.flatMap(({ pages }) => pages.map(([path]) => path))];
-  for await (const path of markdownIn(DOCUMENTS)) waiting.push(path);
+  waiting.push(...globSync(`${DOCUMENTS}/**/*.md`, { cwd: fileURLToPath(PROJECT) }));
   const kinds = new Map<string, Kind>();
   for (const path of waiting) kinds.set(path, "page");
 
@@ -133,12 +135,4 @@ async function listFolder(
     html: `<h1 id="folder">${escapeHtml(path)}</h1>\n<ul>${items.join("")}</ul>`,
     sections: [],
   };
-}
-
-async function* markdownIn(folder: string): AsyncGenerator<string> {
-  for await (const { name, isDirectory } of Deno.readDir(new URL(folder, PROJECT))) {
-    const path = `${folder}/${name}`;
-    if (isDirectory) yield* markdownIn(path);
-    else if (name.endsWith(".md")) yield path;
-  }
 }
