@@ -4,6 +4,7 @@
  * nothing, and fails if a file differs from the code.
  */
 
+import { spawnSync } from "node:child_process";
 import { drawChart } from "./bench/chart.ts";
 import { renderCallScopes } from "./generate/call_scopes.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
@@ -125,7 +126,7 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
   }
   if (is_check) {
     // A packed file has one long line, so its difference is not readable.
-    if (!file.isRight) console.error(await difference(path, text));
+    if (!file.isRight) console.error(difference(path, text));
     console.error(`Differs from the code: ${path}`);
     return false;
   }
@@ -135,14 +136,7 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
 }
 
 /** The difference between a file of the project and a text, as Git shows it. */
-async function difference(path: string, text: string): Promise<string> {
-  const git = new Deno.Command("git", {
-    args: ["diff", "--no-index", "--no-color", "--", path, "-"],
-    cwd: ROOT,
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const output = new Response(git.stdout).text();
-  await new Blob([text]).stream().pipeTo(git.stdin);
-  return await output;
+function difference(path: string, text: string): string {
+  const args = ["diff", "--no-index", "--no-color", "--", path, "-"];
+  return spawnSync("git", args, { cwd: ROOT, input: text, encoding: "utf8" }).stdout;
 }

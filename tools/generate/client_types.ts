@@ -4,6 +4,7 @@
  * `shared/`.
  */
 
+import { spawnSync } from "node:child_process";
 import * as z from "zod";
 import { STABLECOINS } from "../../shared/core/currency.ts";
 import { DECLINE_ADVICE, DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
@@ -319,7 +320,7 @@ const NAMED_LISTS = new Map<string, string>([
 ]);
 
 /** Returns the module as `deno fmt` formats it. */
-export async function renderClientTypes(): Promise<string> {
+export function renderClientTypes(): string {
   const codes = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) =>
     `  ${code}: { status: ${status}, type: "${type}" },`
   );
@@ -331,7 +332,7 @@ export async function renderClientTypes(): Promise<string> {
     "/** The HTTP status and type of every error code of the API. */",
     `export const ERROR_CODES = {\n${codes.join("\n")}\n} as const;\n`,
   ];
-  return await formatted(parts.join("\n"));
+  return formatted(parts.join("\n"));
 }
 
 function renderAlias(name: string, doc: string, type: string): string {
@@ -482,12 +483,9 @@ function docstring(text: string | undefined, depth: number): string {
 }
 
 /** Returns a module as `deno fmt` formats it. */
-async function formatted(module: string): Promise<string> {
+function formatted(module: string): string {
   const args = ["fmt", "--ext", "ts", "--line-width", `${LINE_WIDTH}`, "-"];
-  const fmt = new Deno.Command(Deno.execPath(), { args, stdin: "piped", stdout: "piped" }).spawn();
-  const output = new Response(fmt.stdout).text();
-  await new Blob([module]).stream().pipeTo(fmt.stdin);
-  const { success } = await fmt.status;
-  if (!success) throw new Error(`deno fmt refuses the module:\n${module}`);
-  return await output;
+  const { status, stdout } = spawnSync(Deno.execPath(), args, { input: module, encoding: "utf8" });
+  if (status !== 0) throw new Error(`deno fmt refuses the module:\n${module}`);
+  return stdout;
 }

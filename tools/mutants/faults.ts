@@ -6,6 +6,7 @@
 
 import { createInstrumenter, type Instrumenter } from "@stryker-mutator/instrumenter";
 import { createInjector } from "typed-inject";
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { globSync } from "node:fs";
 import { relative } from "node:path";
@@ -90,7 +91,7 @@ export async function oldFixes(root: string): Promise<Fault[]> {
     const own_tests = changed.filter((file) => file.endsWith("_test.ts"));
     const patch = await git(root, ["show", "--format=", "-U3", commit, "--", "shared", SCHEMAS]);
     for (const { place, hunk, text } of hunksOf(patch)) {
-      if (!await applyBack(root, text, ["--check"])) continue;
+      if (!applyBack(root, text, ["--check"])) continue;
       const [change = ""] = text.split("\n").filter((line) => /^[-+](?![-+])/.test(line));
       const name = `${commit} ${place} ${hash(hunk)}`;
       faults.push({ kind: "fix", name, change: short(change), place, plant: text, own_tests });
@@ -161,21 +162,9 @@ function* hunksOf(patch: string): Generator<{ place: string; hunk: string; text:
 }
 
 /** Takes a patch back in a folder. Returns false if it does not fit. */
-export async function applyBack(
-  folder: string,
-  patch: string,
-  flags: readonly string[] = [],
-): Promise<boolean> {
-  const child = new Deno.Command("git", {
-    args: ["apply", "--reverse", ...flags, "-"],
-    cwd: folder,
-    stdin: "piped",
-    stderr: "null",
-  }).spawn();
-  const writer = child.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(patch)).catch(() => {});
-  await writer.close().catch(() => {});
-  return (await child.status).success;
+export function applyBack(folder: string, patch: string, flags: readonly string[] = []): boolean {
+  const args = ["apply", "--reverse", ...flags, "-"];
+  return spawnSync("git", args, { cwd: folder, input: patch }).status === 0;
 }
 
 function short(text: string): string {

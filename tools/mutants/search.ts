@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { databaseUrl, scratchServer } from "../../apps/server/postgres/scratch_database.ts";
+import { databaseUrl, scratchServer } from "../testing/scratch_server.ts";
 import { renderMigration } from "../schema/schema_files.ts";
 import { selectTestFiles } from "../testing/test_files.ts";
 import { startsPrograms } from "../testing/test_groups.ts";
@@ -290,7 +290,7 @@ export class Search {
           ),
       );
     }
-    if (!await applyBack(plain, mutant)) return null;
+    if (!applyBack(plain, mutant)) return null;
     try {
       const by = await withProcess(
         plain,
@@ -347,7 +347,7 @@ async function differs(
 /** Returns the statements that take back a fix of a schema file; null if it is in another file. */
 async function sqlOfFix(plain: string, { place, plant }: Fault): Promise<string | null> {
   if (!place.endsWith(".sql")) return null;
-  await applyBack(plain, plant);
+  applyBack(plain, plant);
   const text = await Deno.readTextFile(join(plain, place));
   await restore(plain, place);
   return renderMigration(text);

@@ -18,12 +18,6 @@ export interface Component extends Part {
   license: string | null;
 }
 
-/** A package of which only a built file is in the published one, with its hash in npm. */
-interface Embedded extends Component {
-  /** `sha512-` and base64. */
-  integrity: string;
-}
-
 /** The members of CycloneDX that are read here. */
 interface Bill {
   components: CycloneComponent[];
@@ -44,7 +38,6 @@ const ALLOWED = new Set([
 /**
  * Writes the bill of a package.
  * @param bundled the packages in its bundles
- * @param embedded packages whose own dependencies are inside the file that is taken from them
  * @returns its components
  * @throws {Error} if npm resolves a bundled package to another version than the bundle has
  */
@@ -52,7 +45,6 @@ export async function writeBill(
   path: string,
   { name, version, license, description, optionalDependencies }: Manifest,
   bundled: readonly Part[],
-  embedded: readonly Embedded[] = [],
 ): Promise<Component[]> {
   const folder = await Deno.makeTempDir({ prefix: "payments-bill-" });
   try {
@@ -64,9 +56,8 @@ export async function writeBill(
     const printed = await npm("sbom", "--package-lock-only", "--sbom-format=cyclonedx");
     const installed = Object.keys(optionalDependencies ?? {});
     const bill = billOfParts(JSON.parse(printed), bundled, installed);
-    const components: CycloneComponent[] = [...bill.components, ...embedded.map(componentOf)];
-    await Deno.writeTextFile(path, `${JSON.stringify({ ...bill, components }, null, 2)}\n`);
-    return components.map(({ name, version, licenses }) => ({
+    await Deno.writeTextFile(path, `${JSON.stringify(bill, null, 2)}\n`);
+    return bill.components.map(({ name, version, licenses }) => ({
       name,
       version,
       license: licenses?.map(({ license, expression }) =>
@@ -103,21 +94,6 @@ function billOfParts(
       dependsOn: dependsOn.filter((other) => !others.includes(other)),
     }));
   return { ...bill, components, dependencies };
-}
-
-function componentOf({ name, version, license, integrity }: Embedded) {
-  return {
-    "bom-ref": `${name}@${version}`,
-    type: "library",
-    name,
-    version,
-    purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
-    hashes: [{
-      alg: "SHA-512",
-      content: Uint8Array.fromBase64(integrity.replace("sha512-", "")).toHex(),
-    }],
-    licenses: [{ license: { id: license! } }],
-  };
 }
 
 /** Returns the parts whose license must be read by a person before a release, a sentence for each. */

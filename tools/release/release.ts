@@ -8,10 +8,7 @@
  * the upload. The workflow of a tag gives the version, whose release must be prepared.
  */
 
-import {
-  type ScratchServer,
-  withScratchServer,
-} from "../../apps/server/postgres/scratch_database.ts";
+import { type ScratchServer, withScratchServer } from "../testing/scratch_server.ts";
 import {
   findOrderProblems,
   findUnreleased,

@@ -11,10 +11,7 @@ import postgres from "postgres";
 import { migrate, MigrationError } from "../../apps/server/migrations/migrate.ts";
 import { findBrokenReleases, hashMigrations, readReleases } from "./releases.ts";
 import { renderFunctions, writeFunctions } from "./schema_files.ts";
-import {
-  type ScratchServer,
-  withScratchServer,
-} from "../../apps/server/postgres/scratch_database.ts";
+import { type ScratchServer, withScratchServer } from "../testing/scratch_server.ts";
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 

@@ -9,7 +9,8 @@ import postgres from "postgres";
 import { join } from "node:path";
 import { takeFileLock } from "../../apps/server/data_dir/file_lock.ts";
 import { writePrivateFile } from "../../apps/server/data_dir/private_file.ts";
-import { createTemplate, startServer } from "./test_server.ts";
+import { startServer } from "./scratch_server.ts";
+import { createTemplate } from "./test_server.ts";
 
 const IDLE_MS = 10 * 60_000;
 const POLL_MS = 15_000;

@@ -17,6 +17,7 @@
  * template.
  */
 
+import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { TestServer } from "../../tests/support/database/database.ts";
 import { EDGE_DENO, edgeDeno } from "../../tests/support/supabase/edge_deno.ts";
@@ -53,7 +54,7 @@ async function runTests(
   env: Record<string, string>,
 ): Promise<number> {
   if (selection.is_pure) return await denoTest(selection, null, env);
-  await fetchPackages();
+  fetchPackages();
   const functions_mode = Deno.env.get("TEST_FUNCTIONS");
   return await withTestServer(async (server, folder) => {
     const pooler = functions_mode === "cells-pooled"
@@ -124,11 +125,8 @@ async function denoTest(
  * Fetches every package of the project, so that the output and the time of programs that tests
  * start do not depend on the cache. Throws with the standard error of Deno.
  */
-async function fetchPackages(): Promise<void> {
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["install", "--frozen", "--quiet"],
-    cwd: ROOT,
-    stdin: "null",
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
+function fetchPackages(): void {
+  const args = ["install", "--frozen", "--quiet"];
+  const { status, stderr } = spawnSync(Deno.execPath(), args, { cwd: ROOT, encoding: "utf8" });
+  if (status !== 0) throw new Error(stderr);
 }

@@ -1,28 +1,15 @@
 /** The PostgreSQL server of test files, with the database that each copies. */
 
 import postgres from "postgres";
-import { join } from "node:path";
 import type { TestServer } from "../../tests/support/database/database.ts";
-import { makeMemoryFolder } from "../../apps/server/data_dir/memory_dir.ts";
 import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
-import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
-import { databaseUrl } from "../../apps/server/postgres/scratch_database.ts";
 import { grantFunctionsRole } from "../../apps/server/postgres/functions_role.ts";
 import { writeFunctions } from "../schema/schema_files.ts";
+import { databaseUrl, withServer } from "./scratch_server.ts";
 
 /** Space in memory for the files of a run: three times what one has needed. */
 const MEMORY_BYTES = 4 * 1024 ** 3;
-/** Test files run in parallel, and each opens several connections. */
-const MAX_CONNECTIONS = "300";
-
-interface RunServer {
-  superuser_url: string;
-  programs_home: string;
-  /** Stops the server if this run has started it. */
-  close(): Promise<void>;
-}
-
 /**
  * Runs `work` with a server for tests and the folder of its files. Removes the databases and the
  * folder afterwards, also after Ctrl-C.
@@ -30,19 +17,16 @@ interface RunServer {
 export async function withTestServer<T>(
   work: (server: TestServer, folder: string) => Promise<T>,
 ): Promise<T> {
-  const external_url = Deno.env.get("TEST_DATABASE_URL");
   // Also the temporary files of the tests: making and deleting thousands of files on a disk costs
   // more of the processor than the tests that use them.
-  const folder = await makeMemoryFolder("payments-test-", MEMORY_BYTES);
-  const server = external_url ? externalServer(external_url, folder) : await startServer(folder);
-  const run = crypto.randomUUID().slice(0, 8);
-  try {
-    return await work(await createTemplate(server, run), folder);
-  } finally {
-    if (external_url) await dropRun(server.superuser_url, run);
-    await server.close();
-    await Deno.remove(folder, { recursive: true });
-  }
+  return await withServer("payments-test-", MEMORY_BYTES, async (server, folder) => {
+    const run = crypto.randomUUID().slice(0, 8);
+    try {
+      return await work(await createTemplate(server, run), folder);
+    } finally {
+      if (Deno.env.get("TEST_DATABASE_URL")) await dropRun(server.superuser_url, run);
+    }
+  });
 }
 
 async function dropRun(superuser_url: string, run: string): Promise<void> {
@@ -55,28 +39,6 @@ async function dropRun(superuser_url: string, run: string): Promise<void> {
   } finally {
     await sql.end();
   }
-}
-
-/** Starts a server that keeps nothing after a crash, with its files in this folder. */
-export async function startServer(folder: string): Promise<RunServer> {
-  const server = await startPostgres({
-    data_dir: join(folder, "data"),
-    durable: false,
-    settings: { max_connections: MAX_CONNECTIONS },
-  });
-  return {
-    superuser_url: server.superuser_url,
-    programs_home: server.programs_home,
-    close: async () => {
-      await server.stop();
-      // For root it is elsewhere if the account of PostgreSQL cannot enter the folder.
-      await Deno.remove(server.home, { recursive: true });
-    },
-  };
-}
-
-function externalServer(superuser_url: string, folder: string): RunServer {
-  return { superuser_url, programs_home: folder, close: () => Promise.resolve() };
 }
 
 /** Creates the database that test files copy, and the role that the functions log in as. */

@@ -14,7 +14,7 @@ import { readSettings, SettingsError } from "../data_dir/settings.ts";
 import { readReferenceFolder, readSiteFolder } from "../../../tools/site/site_folder.ts";
 import { printBanner, runUntilEnd, runUntilSignal } from "./launch.ts";
 import { type ServiceParts, startService } from "./service.ts";
-import { say, Shutdown } from "./shutdown.ts";
+import { endWithInput, say, Shutdown } from "./shutdown.ts";
 import { makeTemporaryData, TEMPORARY_SETTINGS } from "./temporary_data.ts";
 
 /** The folder of the package. The build writes this program to `dist/service/local/start.js`. */
@@ -80,9 +80,7 @@ async function runTemporarily(package_dir: string | undefined, names: Names): Pr
     if (Deno.build.os === "windows") await shutdown.run();
     Deno.exit(0);
   };
-  drain(Deno.stdin.readable).then(end, end);
-  Deno.addSignalListener("SIGINT", end);
-  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", end);
+  endWithInput(end, Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"]);
   const start = async () => {
     const onProgress = (line: string) => console.error(line);
     const data = await makeTemporaryData({ package_dir, onProgress });
@@ -101,8 +99,4 @@ async function runTemporarily(package_dir: string | undefined, names: Names): Pr
 
 function siteFolder(name: string): string {
   return fileURLToPath(new URL(`sites/${name}`, PACKAGE_DIR));
-}
-
-async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const _ of stream);
 }

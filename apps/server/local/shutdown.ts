@@ -62,6 +62,12 @@ export function stopOnSignals(shutdown: Shutdown): void {
   });
 }
 
+/** Calls `end` when standard input closes, and at each of these signals. */
+export function endWithInput(end: () => void, signals: readonly Deno.Signal[]): void {
+  Deno.stdin.readable.pipeTo(new WritableStream()).then(end, end);
+  for (const signal of signals) Deno.addSignalListener(signal, end);
+}
+
 /** Prints a line to standard output, even if `console` is redirected to the log file. */
 export function say(line: string): void {
   try {

@@ -3,7 +3,7 @@
 import { expectHealthy, openFunctions, type StopTimes } from "./functions.ts";
 import { runUntilEnd } from "./launch.ts";
 import { type LocalServer, openLocalServer, type ServerOptions } from "./local_server.ts";
-import type { Shutdown } from "./shutdown.ts";
+import { endWithInput, type Shutdown } from "./shutdown.ts";
 
 /** Where a worker listens, and how it stops. */
 interface WorkerOptions extends ServerOptions, StopTimes {
@@ -35,12 +35,5 @@ export async function runWorker(
 function stopWithFirst(shutdown: Shutdown): void {
   let ending: Promise<never> | undefined;
   const end = () => ending ??= shutdown.run().then(() => Deno.exit(0));
-  drain(Deno.stdin.readable).then(end, end);
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    Deno.addSignalListener(signal, end);
-  }
-}
-
-async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const _ of stream);
+  endWithInput(end, ["SIGINT", "SIGTERM", "SIGHUP"]);
 }

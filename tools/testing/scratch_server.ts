@@ -1,0 +1,105 @@
+/**
+ * Servers that live as long as a program, and temporary databases on them. TEST_DATABASE_URL names
+ * another server, whose user must be allowed to create databases.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { makeMemoryFolder } from "../../apps/server/data_dir/memory_dir.ts";
+import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
+
+/** Space in memory for the databases: several times what they need. */
+const MEMORY_BYTES = 1024 ** 3;
+/** Test files run in parallel, and each opens several connections. */
+const MAX_CONNECTIONS = "300";
+
+export interface RunServer {
+  superuser_url: string;
+  programs_home: string;
+  /** Stops the server if this run has started it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Runs `work` with a server and a folder for files. Stops the server afterwards if it was started
+ * here, and removes the folder.
+ * @param bytes the space that the files need in memory
+ */
+export async function withServer<T>(
+  prefix: string,
+  bytes: number,
+  work: (server: RunServer, folder: string) => Promise<T>,
+): Promise<T> {
+  const superuser_url = Deno.env.get("TEST_DATABASE_URL");
+  const folder = await makeMemoryFolder(prefix, bytes);
+  const server = superuser_url
+    ? { superuser_url, programs_home: folder, close: () => Promise.resolve() }
+    : await startServer(folder);
+  try {
+    return await work(server, folder);
+  } finally {
+    await server.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Starts a server that keeps nothing after a crash, with its files in this folder. */
+export async function startServer(folder: string): Promise<RunServer> {
+  const server = await startPostgres({
+    data_dir: join(folder, "data"),
+    durable: false,
+    settings: { max_connections: MAX_CONNECTIONS },
+  });
+  return {
+    superuser_url: server.superuser_url,
+    programs_home: server.programs_home,
+    close: async () => {
+      await server.stop();
+      // For root it is elsewhere if the account of PostgreSQL cannot enter the folder.
+      await Deno.remove(server.home, { recursive: true });
+    },
+  };
+}
+
+/** A server for temporary databases. */
+export interface ScratchServer {
+  /**
+   * Creates a database, runs `work` with its URL, and drops the database.
+   * @param template the URL of a database to copy, which must have no open connections
+   */
+  withDatabase<T>(work: (url: string) => Promise<T>, template?: string): Promise<T>;
+}
+
+export function databaseUrl(server_url: string, database: string): string {
+  const url = new URL(server_url);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+export async function withScratchServer<T>(
+  work: (server: ScratchServer) => Promise<T>,
+): Promise<T> {
+  return await withServer(
+    "payments-schema-",
+    MEMORY_BYTES,
+    ({ superuser_url }) => work(scratchServer(superuser_url)),
+  );
+}
+
+/** Creates the databases on the server of this URL, whose user must be allowed to. */
+export function scratchServer(server_url: string): ScratchServer {
+  return {
+    async withDatabase(work, template) {
+      const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;
+      const sql = postgres(server_url, { max: 1, onnotice: () => {} });
+      try {
+        const source = template === undefined ? "template1" : new URL(template).pathname.slice(1);
+        await sql`create database ${sql(name)} template ${sql(source)}`;
+        return await work(databaseUrl(server_url, name));
+      } finally {
+        await sql`drop database if exists ${sql(name)} with (force)`;
+        await sql.end();
+      }
+    },
+  };
+}
