@@ -2,9 +2,8 @@
  * Every reader of untrusted input takes linear time: of responses of webhook receivers, requests of
  * callers, and requests to a customer's receiver.
  *
- * Each reader has valid texts. It gets hostile ones derived from them
- * (support/core/hostile_text.ts), of growing length, and takes a time that only a linear reader
- * keeps (growth.ts).
+ * Each reader has valid texts. It gets hostile ones derived from them, of growing length, and takes
+ * a time that only a linear reader keeps (growth.ts).
  */
 
 import assert from "node:assert/strict";
