@@ -171,6 +171,12 @@ serviceCase("GET /inbox refuses what would acknowledge something else", async (t
       assertRefused(refused, 400, "invalid_parameter", "after");
     });
   }
+  await t.step("a limit or a wait out of its range", async () => {
+    for (const query of ["wait=21", "wait=-1", "wait=1.5", "limit=0", "limit=101"]) {
+      const refused = await readInbox(service, id, `after=${mine}&${query}`);
+      assertRefused(refused, 400, "invalid_parameter", query.split("=")[0]);
+    }
+  });
   await t.step("a key with webhooks:read reads, but does not acknowledge", async () => {
     const scopes = ["webhooks:read"];
     const { text: key } = await service.issueKey(service.key.environment_id, { scopes });
