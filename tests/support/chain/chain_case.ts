@@ -7,17 +7,18 @@
 import assert from "node:assert/strict";
 import { encodeFunctionData, parseAbi } from "viem";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
+import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 import { addAccount } from "../database/provider_flow.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { no_anvil, startAnvil } from "./anvil.ts";
 import { ChainWorld, type Hex } from "./chain_world.ts";
+import { padded } from "./node_double.ts";
 import { type SignerDouble, startSigner } from "./node_proxy.ts";
 import { XPUB } from "./watched.ts";
 
 /** A test's view of the product and its chain. */
 export type ChainCase = Awaited<ReturnType<typeof makeCase>>;
 
-const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const ABI = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 /** Longer than the time between two attempts. */
 export const MINUTE_S = 61;
@@ -151,7 +152,7 @@ async function makeCase(service: TestService, world: ChainWorld, signer_url: str
     async received(address: string) {
       const logs = await world.node.call<{ data: Hex }[]>("eth_getLogs", {
         ...{ fromBlock: "0x0", toBlock: "latest", address: usdc },
-        topics: [TRANSFER, topic(wallet), topic(address)],
+        topics: [TRANSFER_TOPIC, padded(wallet), padded(address)],
       });
       return logs.map(({ data }) => Number(BigInt(data)));
     },
@@ -165,14 +166,9 @@ async function makeCase(service: TestService, world: ChainWorld, signer_url: str
   };
 }
 
-/** Returns an address as a topic of a log. */
-function topic(address: string): string {
-  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
-}
-
 /** Encodes the transfer of an amount to an address. */
 export function transferOf(address: string, amount: number): string {
-  return `0xa9059cbb${topic(address).slice(2)}${amount.toString(16).padStart(64, "0")}`;
+  return `0xa9059cbb${padded(address).slice(2)}${amount.toString(16).padStart(64, "0")}`;
 }
 
 /** Returns the balance of an address in the token. */

@@ -3,6 +3,7 @@
  * transaction with all of its logs.
  */
 
+import { serve } from "./node_proxy.ts";
 import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 
 /** The token of the double. */
@@ -28,7 +29,10 @@ interface DoubleChain {
   error?: string;
 }
 
-const padded = (text: string) => `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
+const TOO_MANY = "query returned more than 10000 results";
+/** Returns a number or an address in hex as a word of 32 bytes. */
+export const padded = (text: string) =>
+  `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
 const hex = (value: number) => `0x${value.toString(16)}`;
 
 /** The hash of a block of the double. */
@@ -44,19 +48,22 @@ export function startNodeDouble(chain: DoubleChain) {
     hash: doubleHash(number),
     timestamp: hex(DOUBLE_ZERO_S + number),
   });
-  const respond = ({ id, method, params }: { id: number; method: string; params: unknown[] }) => {
+  const respond = ({ id, ...request }: { id: number; method: string; params: unknown[] }) => ({
+    ...{ jsonrpc: "2.0", id, ...reply(request) },
+  });
+  const reply = ({ method, params }: { method: string; params: unknown[] }) => {
     if (method === "eth_getBlockByNumber") {
       const names: Record<string, number> = { latest: chain.head, finalized: chain.final };
       const name = String(params[0]);
-      return { jsonrpc: "2.0", id, result: block(names[name] ?? Number(name)) };
+      return { result: block(names[name] ?? Number(name)) };
     }
-    if (method === "eth_getTransactionCount") return { jsonrpc: "2.0", id, result: "0x1" };
+    if (method === "eth_getTransactionCount") return { result: "0x1" };
     if (method === "eth_getTransactionByHash") {
-      return { jsonrpc: "2.0", id, result: { from: DOUBLE_PAYER, nonce: "0x0" } };
+      return { result: { from: DOUBLE_PAYER, nonce: "0x0" } };
     }
     if (method === "eth_getTransactionReceipt") {
-      const result = { status: "0x1", blockNumber: "0x1", blockHash: doubleHash(1), logs: [] };
-      return { jsonrpc: "2.0", id, result };
+      const found = { status: "0x1", blockNumber: "0x1", blockHash: doubleHash(1), logs: [] };
+      return { result: found };
     }
     count.logs++;
     const { fromBlock, toBlock, topics } = params[0] as Record<string, string> & {
@@ -64,9 +71,7 @@ export function startNodeDouble(chain: DoubleChain) {
     };
     const [from, to] = [Number(fromBlock), Number(toBlock)];
     if (to - from >= chain.span_max) {
-      const message = chain.error ?? "query returned more than 10000 results";
-      const error = { code: -32_602, message };
-      return { jsonrpc: "2.0", id, error };
+      return { error: { code: -32_602, message: chain.error ?? TOO_MANY } };
     }
     const wanted = topics[2] && new Set(topics[2]);
     const result = [...chain.paid].filter(([number]) => number >= from && number <= to)
@@ -82,19 +87,13 @@ export function startNodeDouble(chain: DoubleChain) {
         })).filter(({ topics }) => wanted === undefined || wanted.has(topics[2]!))
       );
     if (result.length > (chain.logs_max ?? Infinity)) {
-      const error = { code: -32_005, message: "query returned more than 10000 results" };
-      return { jsonrpc: "2.0", id, error };
+      return { error: { code: -32_005, message: TOO_MANY } };
     }
-    return { jsonrpc: "2.0", id, result };
+    return { result };
   };
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
-    const body = await request.json();
+  const { url, close } = serve((body) => {
     count.bodies++;
     return Response.json(Array.isArray(body) ? body.map(respond) : respond(body));
   });
-  return {
-    url: `http://127.0.0.1:${server.addr.port}`,
-    count,
-    [Symbol.asyncDispose]: () => server.shutdown(),
-  };
+  return { url, count, [Symbol.asyncDispose]: close };
 }

@@ -61,8 +61,9 @@ export function startSigner(node_url: string) {
   return signer;
 }
 
+/** Starts a node on a free loopback port that responds to each body. */
 // deno-lint-ignore no-explicit-any
-function serve(respond: (body: any) => Promise<Response>) {
+export function serve(respond: (body: any) => Response | Promise<Response>) {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     async (request) => await respond(await request.json()),

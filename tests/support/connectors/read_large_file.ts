@@ -26,56 +26,41 @@ for await (const _ of readBankFile(write(), Infinity)) {
 console.log(JSON.stringify({ records, peak_mb: Math.round(peak_bytes / 1e6) }));
 
 async function* write(): AsyncGenerator<Uint8Array> {
-  // The file has one part in the place of all.
+  // The file has one part in the place of all. `#` is its number.
   const [whole, part] = partsOf();
-  const [head, tail] = whole.split(part(0));
+  const [head, tail] = whole.split(part);
   const encoder = new TextEncoder();
   yield encoder.encode(head);
   for (let at = 0; at < count; at += PARTS) {
     const numbers = Array.from({ length: Math.min(PARTS, count - at) }, (_, i) => at + i);
-    yield encoder.encode(numbers.map(part).join(""));
+    const parts = numbers.map((number) => part.replaceAll("#", `${number}`));
+    yield encoder.encode(parts.join(""));
   }
   yield encoder.encode(tail);
 }
 
-function partsOf(): [whole: string, part: (at: number) => string] {
-  switch (many) {
-    case "statuses":
-      return [writeReport(null, [["P"], ["E-0", "RJCT", "AC04"]]), statusOf];
-    case "details": {
-      const entry = { Amt: `${count} EUR`, NtryDtls: detailOf(0) };
-      return [writeFile([{ entries: writeEntry(entry) }]), detailOf];
-    }
-    default: {
-      const head = writeBalance("OPBD", "0") + writeBalance("CLBD", `${count}`);
-      return [writeFile([{ head, entries: entryOf(0) }]), entryOf];
-    }
+function partsOf(): [whole: string, part: string] {
+  if (many === "statuses") {
+    const report = writeReport(null, [["P"], ["E-#", "RJCT", "AC04"]]);
+    return [report, /<TxInfAndSts>.*<.TxInfAndSts>/.exec(report)![0]];
   }
-}
-
-function statusOf(at: number): string {
-  return /<TxInfAndSts>.*<.TxInfAndSts>/.exec(
-    writeReport(null, [["P"], [`E-${at}`, "RJCT", "AC04"]]),
-  )![0];
-}
-
-function entryOf(at: number): string {
-  return writeEntry({
-    Amt: "1.00 EUR",
-    AcctSvcrRef: `2026112000${at}`,
-    BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn>",
-    NtryDtls: detailOf(at),
-    AddtlNtryInf: "SEPA CREDIT TRANSFER",
-  });
-}
-
-function detailOf(at: number): string {
-  return writeDetail({
-    Refs: `<EndToEndId>NOTPROVIDED</EndToEndId><TxId>TX-${at}</TxId>`,
+  const detail = writeDetail({
+    Refs: "<EndToEndId>NOTPROVIDED</EndToEndId><TxId>TX-#</TxId>",
     ...{ Amt: "1.00 EUR", CdtDbtInd: "CRDT" },
-    RltdPties: `<Dbtr><Pty><Nm>Payer ${at}</Nm></Pty></Dbtr>` +
+    RltdPties: "<Dbtr><Pty><Nm>Payer #</Nm></Pty></Dbtr>" +
       "<DbtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></DbtrAcct>",
     RltdAgts: "<DbtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></DbtrAgt>",
-    RmtInf: `<Ustrd>Invoice ${at} RF18539007547034 with thanks</Ustrd>`,
+    RmtInf: "<Ustrd>Invoice # RF18539007547034 with thanks</Ustrd>",
   });
+  if (many === "details") {
+    const entries = writeEntry({ Amt: `${count} EUR`, NtryDtls: detail });
+    return [writeFile([{ entries }]), detail];
+  }
+  const entries = writeEntry({
+    ...{ Amt: "1.00 EUR", AcctSvcrRef: "2026112000#" },
+    BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn>",
+    ...{ NtryDtls: detail, AddtlNtryInf: "SEPA CREDIT TRANSFER" },
+  });
+  const head = writeBalance("OPBD", "0") + writeBalance("CLBD", `${count}`);
+  return [writeFile([{ head, entries }]), entries];
 }
