@@ -8,6 +8,7 @@ import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { purgeAll } from "../support/database/purge.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
+import { readPages } from "../support/http/list_pages.ts";
 import type { CallOptions, TestService } from "../support/service/service.ts";
 import {
   APPROVED,
@@ -70,15 +71,8 @@ async function assertNoPerson(service: TestService): Promise<void> {
 }
 
 /** Reads all pages of a list. Returns their items. */
-async function all({ call }: ReturnType<typeof within>, path: string): Promise<{ id: string }[]> {
-  const items: { id: string }[] = [];
-  for (let cursor: string | null = "";;) {
-    const page: { data: { id: string }[]; has_more: boolean; next_cursor: string | null } =
-      (await call("GET", `${path}?limit=100${cursor && `&starting_after=${cursor}`}`)).body;
-    items.push(...page.data);
-    if (!page.has_more) return items;
-    cursor = page.next_cursor;
-  }
+async function all(sandbox: ReturnType<typeof within>, path: string): Promise<{ id: string }[]> {
+  return (await readPages(sandbox, `${path}?limit=100`)).flatMap(({ data }) => data);
 }
 
 serviceCase("DELETE /v1/customers/{id}", async (t, service) => {

@@ -12,6 +12,7 @@ import { CATALOGUE } from "../support/catalogue/requests.ts";
 import { fill, firstValues, keep } from "../support/catalogue/run_catalogue.ts";
 import type { TestService } from "../support/service/service.ts";
 import { serviceCase } from "../support/service/service_case.ts";
+import { readPages } from "../support/http/list_pages.ts";
 import { EVENTS, settle } from "../support/webhook/recording_receiver.ts";
 
 // deno-lint-ignore no-explicit-any
@@ -51,24 +52,15 @@ async function read(service: TestService, path: string, query: Record<string, un
   const search = new URLSearchParams(query as Record<string, string>);
   const { status, text, body } = await service.call("GET", `${path}?${search}`);
   assert.equal(status, 200, text);
-  return body as { data: Item[]; has_more: boolean; next_cursor: string | null };
+  return body as { data: Item[] };
 }
 
 /** Reads a list in pages of this size. All but the last are full. */
 async function pages(service: TestService, path: string, limit: number, query = {}) {
-  const items: Item[] = [];
-  for (let cursor = {};;) {
-    const { data, has_more, next_cursor } = await read(service, path, {
-      limit,
-      ...query,
-      ...cursor,
-    });
-    items.push(...data);
-    assert.equal(next_cursor, has_more ? items.at(-1).id : null);
-    if (!has_more) return items;
-    assert.equal(data.length, limit);
-    cursor = { starting_after: next_cursor };
-  }
+  const search = new URLSearchParams({ limit: String(limit), ...query });
+  const found = (await readPages(service, `${path}?${search}`)).map(({ data }) => data as Item[]);
+  for (const data of found.slice(0, -1)) assert.equal(data.length, limit);
+  return found.flat();
 }
 
 /** Items of lists of which the catalogue makes too few for pages, or ends all. */

@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { ApiError, tryAgain } from "../../shared/core/errors.ts";
-import { failedPoll, writeLogLine } from "../../shared/http/log_line.ts";
+import { failedPoll } from "../../shared/http/log_line.ts";
 import type { CallOptions, TestService } from "../support/service/service.ts";
 import { mutatingRoutes, pathOf, ROUTES } from "../support/http/routes.ts";
-import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { paymentIn, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
 
 /** Confidential values of a merchant's requests. The test searches for each of them. */
@@ -199,28 +199,6 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
     assert.deepEqual([...holding].sort(), ["body", "request_body", "response_body"]);
   });
 }, { request_log: true });
-
-Deno.test("writeLogLine() writes one line of JSON", () => {
-  const written: string[] = [];
-  const { log } = console;
-  console.log = (...parts: unknown[]) => written.push(parts.join(" "));
-  try {
-    writeLogLine({
-      time: "2026-01-01T00:00:00.000Z",
-      request_id: "req_1",
-      key_id: null,
-      route: `POST ${SANDBOX}/payments`,
-      status: 200,
-      ms: 1.5,
-      code: null,
-    });
-  } finally {
-    console.log = log;
-  }
-  assert.equal(written.length, 1);
-  assert.ok(!written[0]!.includes("\n"));
-  assert.deepEqual(Object.keys(JSON.parse(written[0]!)), FIELDS);
-});
 
 /** The names of the texts that `where` contains, in any case and grouping. */
 function found(where: string, texts: Record<string, string>): string[] {

@@ -38,42 +38,23 @@ const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2034 };
 const LATER = 'send "capture": "manual"';
 const NOTHING = "this service has nothing like it: remove it";
 
-/** A schema, an input, `param` and a part of the message. */
+/** A schema, an input, `param` and a part of the message. OTHER_NAMES has more names of others. */
 const CASES: [schema: z.ZodType, sent: Record<string, unknown>, param: string, says: string][] = [
   [CreatePaymentBody, { crad: {} }, "crad", 'did you mean "card"? Send that, or remove it'],
-  [CreatePaymentBody, { cards: {} }, "cards", '"card"'],
   [CreatePaymentBody, { Card: {} }, "Card", '"card"'],
-  [CreatePaymentBody, { ibna: "" }, "ibna", '"iban"'],
   [CreatePaymentBody, { amountMinor: 5 }, "amountMinor", '"amount_minor"'],
-  [CreatePaymentBody, { currancy: "USD" }, "currancy", '"currency"'],
   [CreatePaymentBody, { returnUrl: "" }, "returnUrl", '"return_url"'],
-  [CreatePaymentBody, { redirectUrl: "" }, "redirectUrl", '"return_url"'],
   [CreatePaymentBody, { webhookUrl: "" }, "webhookUrl", "POST /v1/webhook_endpoints"],
   [CreatePaymentBody, { capture_method: "manual" }, "capture_method", LATER],
-  [CreatePaymentBody, { captureDelayHours: 0 }, "captureDelayHours", LATER],
   [CreatePaymentBody, { confirm: true }, "confirm", "creating a payment confirms it: remove it"],
   [CreatePaymentBody, { payment_method: "pm_1" }, "payment_method", '"card": {"token": "pm_…"}'],
-  ...([
-    ["setup_future_usage save_payment_method store_payment_method", '"save": "off_session"'],
-    ["storePaymentMethod enable_recurring setupFutureUsage", '"save": "off_session"'],
-    ["shopper_interaction recurring_processing_model sequenceType", '"off_session": true'],
-    ["shopperInteraction recurringProcessingModel offSession", '"off_session"'],
-    ["payment_method_id stored_payment_method_id", '"instrument": "ins_…"'],
-    ["shopper_reference shopperReference customerId", '"customer": {"id": …}'],
-  ] as const).flatMap(([names, says]) =>
-    names.split(" ").map((name): typeof CASES[number] => [
-      CreatePaymentBody,
-      { [name]: "x" },
-      name,
-      says,
-    ])
-  ),
+  [CreatePaymentBody, { setup_future_usage: "x" }, "setup_future_usage", '"save": "off_session"'],
+  [CreatePaymentBody, { shopperReference: "x" }, "shopperReference", '"customer": {"id": …}'],
   [CreatePaymentBody, { email: "a@b.example" }, "email", 'send "customer": {"email": …}'],
   [CreatePaymentBody, { "card[number]": "1" }, "card[number]", 'send "card": {"number": …}'],
   [CreatePaymentBody, { card_number: "4242424242424242" }, "card_number", '"card": {"number": …}'],
   [CreatePaymentBody, { application_fee_amount: 1 }, "application_fee_amount", NOTHING],
   [CreatePaymentBody, { idempotency_key: "1" }, "idempotency_key", 'header "Idempotency-Key"'],
-  [CreatePaymentBody, { idempotencyKey: "1" }, "idempotencyKey", 'header "Idempotency-Key"'],
   [CreatePaymentBody, { colour: 1, crad: {} }, "colour", '"colour" is not a parameter: remove it'],
   [CreatePaymentBody, { amount: 0, card: { colour: 1 } }, "card.colour", "The names here are"],
   [CreatePaymentBody, { card: { ...CARD, cvv: "123" } }, "card.cvv", '"card.cvc"'],
@@ -98,8 +79,6 @@ const CASES: [schema: z.ZodType, sent: Record<string, unknown>, param: string, s
   [CreateRefundBody, { amount_to_refund: 5 }, "amount_to_refund", '"amount"'],
   [CreateRefundBody, { partial_amount: 5 }, "partial_amount", '"amount"'],
   [CreateRefundBody, { cents: 5 }, "cents", '"amount"'],
-  [CreateRefundBody, { sum: 5 }, "sum", '"amount"'],
-  [CapturePaymentBody, { amount_to_capture: 5 }, "amount_to_capture", '"amount"'],
   [CapturePaymentBody, { final_capture: false }, "final_capture", NOTHING],
   [
     CapturePaymentBody,
@@ -126,11 +105,8 @@ for (const [schema, sent, param, says] of CASES) {
 const QUERIES: [query: string, param: string, says: string][] = [
   ["startingAfter=x", "startingAfter", '"starting_after"'],
   ["cursor=x", "cursor", '"starting_after"'],
-  ["offset=10", "offset", '"starting_after"'],
-  ["page=2", "page", '"starting_after"'],
   ["ending_before=x", "ending_before", "lists go from new to old"],
   ["statuss=pending", "statuss", '"status"'],
-  ["per_page=5", "per_page", '"limit"'],
   ["created[gte]=1", "created[gte]", '"created_after"'],
   ["customerId=u1", "customerId", '"customer_id"'],
   ["limit=0&limt=1", "limt", '"limit"'],
