@@ -23,7 +23,7 @@ import { dataDir } from "../data_folder.ts";
 import { ResponsesOfListener } from "../forwarded_responses.ts";
 import { forward, type ForwardResult } from "../forwarding.ts";
 import { type Listener, openListener, shownUrl } from "../listener.ts";
-import { PatientCaller } from "../patient_call.ts";
+import { patientCaller } from "../patient_call.ts";
 import { findService, openClient } from "../service_access.ts";
 import { pause, stopSignal } from "../stop_signal.ts";
 import { localTime, oneLine } from "../terminal_text.ts";
@@ -153,12 +153,12 @@ async function forwardAll(
   endpoint_id: string,
   { url, stop, printMessage, onForwarded }: Forwarding,
 ): Promise<void> {
-  const service = new PatientCaller(stop, printMessage);
+  const call = patientCaller(stop, printMessage);
   let after: string | undefined;
   let is_waiting = false;
   const announceEnd = () => printMessage("Ending after the response to this delivery");
   while (!stop.aborted) {
-    const page = await service.call((signal) =>
+    const page = await call((signal) =>
       client.webhookEndpoints.inbox(endpoint_id, { after, limit: 1, wait: WAIT_S }, { signal })
     );
     const delivery = page?.data[0];

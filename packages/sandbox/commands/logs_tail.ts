@@ -10,7 +10,7 @@ import {
   type Values,
   wholeNumberOf,
 } from "../command.ts";
-import { PatientCaller } from "../patient_call.ts";
+import { patientCaller } from "../patient_call.ts";
 import { RequestTail } from "../request_tail.ts";
 import { openClient } from "../service_access.ts";
 import { pause, stopSignal } from "../stop_signal.ts";
@@ -54,10 +54,10 @@ export const LOGS_TAIL: Command = {
     print(await tail.last(lines));
     if (values["no-follow"]) return EXIT.success;
     const stop = stopSignal();
-    const service = new PatientCaller(stop, surroundings.printMessage);
+    const call = patientCaller(stop, surroundings.printMessage);
     while (!stop.aborted) {
       await pause(INTERVAL_MS, stop);
-      print(await service.call(() => tail.next()) ?? []);
+      print(await call(() => tail.next()) ?? []);
     }
     return EXIT.success;
   },
