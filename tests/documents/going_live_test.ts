@@ -68,11 +68,17 @@ Deno.test({
     }),
 });
 
-Deno.test(`${PATH} creates the webhook endpoint with the version and types of the connector`, () => {
-  const { text } = codeBlocks(page).find(({ text }) => text.includes("/v1/webhook_endpoints"))!;
-  const types = [...text.matchAll(/enabled_events\[\]=([\w.]+)/g)].map(([, type]) => type);
-  assert.deepEqual(types, [...STRIPE_EVENT_TYPES]);
-  assert.ok(text.includes(`api_version=${STRIPE_VERSION} `));
+Deno.test({
+  name: `${PATH} creates the webhook endpoint with the version and types of the connector`,
+  ignore: is_skipped,
+  fn: async () => {
+    const { text } = codeBlocks(page).find(({ text }) => text.includes("/v1/webhook_endpoints"))!;
+    const stand_ins = `supabase() { :; }\ncurl() { echo "$*"; cat; }\n`;
+    const { results: [result] } = await runInOneShell(PROJECT_DIR, [stand_ins + text]);
+    const types = [...result!.stdout.matchAll(/enabled_events\[\]=([^&]*)&/g)];
+    assert.deepEqual(types.map(([, type]) => type), [...STRIPE_EVENT_TYPES]);
+    assert.ok(result!.stdout.includes(` -d api_version=${STRIPE_VERSION} -d @-\n`));
+  },
 });
 
 Deno.test("docs/operations/deploy.md configures the address and the token of the dispatcher", async () => {
