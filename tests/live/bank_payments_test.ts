@@ -12,14 +12,7 @@ import { rotateVault } from "../../apps/operator/vault.ts";
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import {
-  addBankAccount,
-  Bank,
-  callBridge,
-  changeBankAccount,
-  KEYS,
-  runProviders,
-} from "../support/bank/bank.ts";
+import { addBankAccount, Bank, callBridge, KEYS, runProviders } from "../support/bank/bank.ts";
 import { BankDouble, no_bank_double } from "../support/bank/double.ts";
 import { bankCase, type LiveBank, PAYER } from "../support/bank/live_account.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
@@ -288,7 +281,7 @@ async function assign(live: LiveBank, t: Deno.TestContext): Promise<void> {
   );
 
   await t.step("with a rule it is the account's own business, in a place of its own", async () => {
-    await changeBankAccount(service, bank.account_id, { own_business: "name:City Rent" });
+    await runProviders(service, ["set", bank.account_id], { own_business: "name:City Rent" });
     await bank.move({ amount: -700, text: "Rent July", party: LANDLORD });
     await bank.notify();
     assert.deepEqual(await reported(), []);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { changeBankAccount, runProviders, written } from "../support/bank/bank.ts";
+import { runProviders, written } from "../support/bank/bank.ts";
 import {
   bookedOf,
   type Entry,
@@ -184,7 +184,7 @@ Deno.test("the files of a bank in any order", (t) =>
         await assertSilent(sql);
       });
     }
-    await changeBankAccount(service, account.id, { own_business: "code:153" });
+    await runProviders(service, ["set", account.id], { own_business: "code:153" });
     for (const is_late of [false, true]) {
       for (const kind of ["053", "054"] as const) {
         const late = is_late ? ", and the worker is late" : "";
@@ -297,7 +297,7 @@ Deno.test("entries with another amount than their order", (t) =>
       });
     }
     await t.step("without a plausible charge every other amount is an exception", async () => {
-      await changeBankAccount(service, account.id, { return_charge_minor: "0" });
+      await runProviders(service, ["set", account.id], { return_charge_minor: "0" });
       const id = await createOrder("collection");
       await book(id, 700);
       assert.equal(await book(id, -701, true), 1);

@@ -14,7 +14,6 @@ import {
   paid,
   providerEventsOf,
   referenceOf,
-  refund,
   shown,
   visit,
 } from "../support/live/live_actions.ts";
@@ -120,7 +119,8 @@ class Money {
 
   /** Refunds it by the API. Returns the response. */
   async refund(amount?: number) {
-    return (await refund(this.given, this.id, amount === undefined ? {} : { amount })).body;
+    return (await this.given.call("POST", `/payments/${this.id}/refund`, { body: { amount } }))
+      .body;
   }
 
   /** Refunds it in the provider's dashboard. */

@@ -17,6 +17,8 @@ const BICS: Readonly<Record<string, string>> = {
   GB: "NWBKGB2LXXX",
 };
 
+type Settings = Readonly<Record<string, string>>;
+
 /** A file that the bank has taken. */
 interface TakenFile {
   name: string;
@@ -201,13 +203,7 @@ interface ImportResult {
 /** Adds an account at a bank to the live environment, as the operator does. */
 export async function addBankAccount(
   service: Pick<TestService, "sql">,
-  { methods, ...settings }: {
-    methods: string;
-    iban: string;
-    currency: string;
-    creditor_id?: string;
-    prenotification_days?: string;
-  },
+  { methods, ...settings }: { methods: string; iban: string; currency: string } & Settings,
 ): Promise<{ id: string; bridge_token: string }> {
   const args = ["add", "--connector", "bank", "--methods", methods, "--account", "one", "--json"];
   const texts = { bic: bicOf(settings.iban), holder_name: "Shop GmbH", ...settings };
@@ -230,20 +226,11 @@ export function callBridge(
   });
 }
 
-/** Changes settings of an account at a bank, as the operator does. */
-export async function changeBankAccount(
-  service: TestService,
-  account_id: string,
-  settings: Readonly<Record<string, string>>,
-): Promise<void> {
-  await runProviders(service, ["set", account_id], settings);
-}
-
 /** Runs `deno task providers` with settings. Returns what it prints. */
 export async function runProviders(
   { sql }: Pick<TestService, "sql">,
   args: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
+  settings: Settings = {},
 ): Promise<string> {
   const { run } = providerCommands(sql, { BANK_DETAILS_KEYS: KEYS });
   return await run(...args, ...setFlags(settings));

@@ -106,9 +106,9 @@ export async function referenceOf({ books }: LiveCase, id: string): Promise<stri
   return payment_intent.find(({ metadata }) => metadata.payment === id)!.id;
 }
 
-/** Pays with a token, and returns the id. */
-export async function paid(given: LiveCase, token = "pm_card_visa"): Promise<string> {
-  const { status, body } = await given.pay({ card: { token } });
+/** Pays, and returns the id. */
+export async function paid(given: LiveCase): Promise<string> {
+  const { status, body } = await given.pay();
   assert.equal(status, 201);
   await given.work();
   return body.id;
@@ -134,11 +134,6 @@ export async function dieDuringOperation(
   );
   await second.close();
   assert.equal((await dying).status, 503);
-}
-
-/** Refunds a payment. */
-export function refund(given: LiveCase, id: string, body: object = {}) {
-  return given.call("POST", `/payments/${id}/refund`, { body });
 }
 
 /** Calls the double as somebody with the dashboard does. */
