@@ -56,13 +56,6 @@ interface Judged {
   verdicts: Verdict[];
 }
 
-interface Circumstances {
-  /** The command line after `deno task chaos` that repeats it. */
-  args: string;
-  commit: string;
-  day: string;
-}
-
 const PAGE = fileURLToPath(import.meta.resolve("./last_runs.md"));
 const ROOT = fileURLToPath(import.meta.resolve("../../"));
 const BREACHES_SHOWN = 10;
@@ -71,10 +64,10 @@ const BREACHES_SHOWN = 10;
 const FULL_SIZE = 100_000;
 /** From this number of kills on, the runs of single promises have their full number. */
 const MANY_KILLS = 20;
-type Run = (stage: Stage, options: ChaosOptions, onCalm: () => void) => Promise<Verdict[]>;
+type Run = (stage: Stage, options: ChaosOptions) => Promise<Verdict[]>;
 
 const RUNS: Record<string, Run> = {
-  main: (stage, options, onCalm) => runMain(stage, { ...options, onCalm }),
+  main: runMain,
   r8: (stage, { operations }) => {
     const is_real = operations >= FULL_SIZE;
     return runOutage(stage, { backlog: is_real ? operations : operations / 5, is_real });
@@ -117,8 +110,9 @@ async function main(args: readonly string[]): Promise<number> {
   console.log(`seed ${seed}, commit ${commit}, ${now}`);
   const judged = await playAll(options, async (judged) => {
     console.log(renderRun(judged));
+    if (!is_written) return;
     const args = `--seed ${seed} --promise ${judged.run} ${sizes}`.trim();
-    if (is_written) await writePage(judged, { args, commit, day: now.slice(0, 10) });
+    await writePage(judged, `\`${args}\` | ${commit} | ${now.slice(0, 10)}`);
   });
   // Once more at the end, where a log that is cut off still has it.
   const broken = judged.flatMap(({ run, verdicts }) =>
@@ -135,44 +129,33 @@ async function playAll(
   options: ChaosOptions,
   onEnd: (judged: Judged) => Promise<void>,
 ): Promise<Judged[]> {
-  const stages = new Set<Stage>();
+  let stage: Stage | null = null;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => {
       // PostgreSQL has its own process group and would not end with this process.
-      Promise.all([...stages].map((stage) => stage.end())).then(() => Deno.exit(130));
+      Promise.resolve(stage?.end()).then(() => Deno.exit(130));
     });
   }
-  const play = async (run: string, onCalm: () => void): Promise<Judged> => {
-    const started = performance.now();
-    const stage = await setStage();
-    stages.add(stage);
-    try {
-      const verdicts = await RUNS[run]!(stage, options, onCalm);
-      const judged = { run, seconds: (performance.now() - started) / 1_000, verdicts };
-      await onEnd(judged);
-      return judged;
-    } finally {
-      await stage.end();
-      stages.delete(stage);
-    }
-  };
   // The driver can write once more to the connection of a server that was killed, and connects
   // again for nobody's query while the server recovers.
   globalThis.addEventListener("unhandledrejection", (event) => {
     const is_ended = /ended by the other party/.test(event.reason?.message);
     if (is_ended || isCutOff(event.reason)) event.preventDefault();
   });
-  // The next run starts while the main run only waits for its last deliveries.
-  let before: Promise<unknown> = Promise.resolve();
-  const playing: Promise<Judged>[] = [];
+  const all: Judged[] = [];
   for (const run of options.promises) {
-    await before;
-    const calm = Promise.withResolvers<void>();
-    const played = play(run, calm.resolve);
-    playing.push(played);
-    before = Promise.race([calm.promise, played]);
+    const started = performance.now();
+    stage = await setStage();
+    try {
+      const verdicts = await RUNS[run]!(stage, options);
+      const judged = { run, seconds: (performance.now() - started) / 1_000, verdicts };
+      await onEnd(judged);
+      all.push(judged);
+    } finally {
+      await stage.end();
+    }
   }
-  return await Promise.all(playing);
+  return all;
 }
 
 function readOptions(args: readonly string[]): ChaosOptions {
@@ -226,19 +209,15 @@ function renderRun({ run, seconds, verdicts }: Judged): string {
   return [...lines, `       ${run}: ${seconds.toFixed(1)} s`].join("\n");
 }
 
-/** Writes a run to both tables of the page. It replaces the last one of the same name. */
-async function writePage(
-  { run, seconds, verdicts }: Judged,
-  { args, commit, day }: Circumstances,
-): Promise<void> {
+/**
+ * Writes a run to both tables of the page. It replaces the last one of the same name.
+ * @param told the command that repeats it, the commit and the day, as cells
+ */
+async function writePage({ run, seconds, verdicts }: Judged, told: string): Promise<void> {
   const page = (await Deno.readTextFile(PAGE)).trimEnd().split("\n")
     .filter((line) => !new RegExp(`^\\| ${run} *\\|`).test(line));
-  const figures = `${availableParallelism()} | ${Math.round(seconds)}`;
-  page.splice(
-    page.lastIndexOf(""),
-    0,
-    `| ${run} | \`${args}\` | ${commit} | ${day} | ${figures} |`,
-  );
+  const row = `| ${run} | ${told} | ${availableParallelism()} | ${Math.round(seconds)} |`;
+  page.splice(page.lastIndexOf(""), 0, row);
   for (const { promise, says, breaches } of verdicts) {
     page.push(`| ${run} | ${promise} | ${breaches.length === 0 ? "yes" : "**no**"} | ${says} |`);
   }

@@ -308,6 +308,8 @@ async function advanceClock(
   assert.deepEqual([{ expired_payments, disputes_closed }], did, text);
 }
 
+/** What an action of the chaos plan has besides. */
+const PLANNED = { currency: "EUR", which: 0 };
 /** Prefixes of the ids that do not exist, except for payments. */
 const NOBODY: Partial<Record<ChangeStep["do"], string>> = {
   move_transfer: "tr_",
@@ -331,7 +333,7 @@ async function send(
   const id = subject?.id ?? nobody + "0".repeat(26);
   const request = change.do === "dispute"
     ? disputeRequest(id, change.move)
-    : requestOf(actionOf(change), id);
+    : requestOf({ ...PLANNED, ...change }, id);
   const { method, path } = request;
   const judgement = model.judge(change, key, { method, path: path.replace(id, "{id}") }, fault);
   const response = await service.call(method, path, {
@@ -409,28 +411,6 @@ async function readInstruments(model: ServiceModel, { service, key }: Real) {
   assert.equal(body.data.length, model.instruments.length, text);
   for (const [i, { id }] of body.data.toReversed().entries()) model.instruments[i]!.id = id;
   return body.data;
-}
-
-/** A step as an action of the chaos plan. */
-function actionOf(
-  change: Exclude<ChangeStep, { do: "dispute" }>,
-): Parameters<typeof requestOf>[0] {
-  switch (change.do) {
-    case "create":
-    case "transfer":
-      return { ...change, currency: "EUR" };
-    case "use":
-    case "end":
-      return change;
-    case "move":
-      return change.move;
-    case "advance_refund":
-      return { do: "advance_refund", which: 0, to: change.to };
-    case "move_transfer":
-      return change.move.do === "cancel"
-        ? { do: "cancel_transfer" }
-        : { do: "advance_transfer", to: change.move.to };
-  }
 }
 
 /** Asserts that all readable data equals the model. */

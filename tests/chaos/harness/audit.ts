@@ -2,6 +2,7 @@
 
 import type postgres from "postgres";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
+import type { ApiResponse } from "./client.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Verdict {
@@ -65,9 +66,41 @@ export function faultsOfServers({ server_faults }: Stage, expected?: string): st
     .map(({ route, fault }) => `fault of a server: ${route} ${fault}`);
 }
 
+/** The breaches of lasting responses to the duplicates of a request: they are one response. */
+export function duplicateFaults(name: string, responses: readonly ApiResponse[]): string[] {
+  const texts = new Set(responses.map(({ status, text }) => `${status} ${text}`));
+  const firsts = responses.filter(({ is_replay }) => !is_replay);
+  return failing([
+    [texts.size <= 1, `${name}: duplicates got ${[...texts].join(" and ")}`],
+    [firsts.length <= 1, `${name}: duplicates got ${firsts.length} first responses`],
+  ]);
+}
+
 /** The breaches of the checks that do not hold. */
 export function failing(checks: readonly (readonly [holds: boolean, breach: string])[]): string[] {
   return checks.filter(([holds]) => !holds).map(([, breach]) => breach);
+}
+
+type Values = Iterable<readonly [id: string | null, value?: unknown]>;
+
+/**
+ * Compares the values of each id here with those at the other side, such as a provider, in any
+ * order. A value that only one side has, or one side more often, is a breach. No value, null and 0
+ * are the same.
+ */
+export function differences(name: string, ours: Values, theirs: Values): string[] {
+  const textsOf = (values: Values) => {
+    const texts = new Map<string | null, string>();
+    for (const [id, value = "once"] of [...values].sort()) {
+      if (value) texts.set(id, texts.has(id) ? `${texts.get(id)} and ${value}` : `${value}`);
+    }
+    return texts;
+  };
+  const [here, there] = [textsOf(ours), textsOf(theirs)];
+  return [...new Set([...here.keys(), ...there.keys()])].flatMap((id) => {
+    const [one, other] = [here, there].map((texts) => texts.get(id) ?? "none");
+    return one === other ? [] : [`${id ?? "other money"}: ${name} ${one} here, ${other} there`];
+  });
 }
 
 export function sumOf<T>(items: readonly T[], amountOf: (item: T) => number): number {

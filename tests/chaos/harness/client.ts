@@ -1,6 +1,5 @@
 /** Calls the API: once, or again and again with the same idempotency key, as a merchant does. */
 
-import type postgres from "postgres";
 import { pause, until } from "../../support/common/until.ts";
 import type { Stage } from "./stage.ts";
 
@@ -29,6 +28,7 @@ export class ApiResponse {
 }
 
 export const [V1, SANDBOX] = ["/api-v1-payments/v1", "/api-v1-sandbox"];
+export const CLOCK = `${SANDBOX}/clock`;
 /** A body for `SANDBOX/payments`: a completed payment, which has two events. */
 export const COMPLETED = { amount_minor: 100, currency: "EUR", outcome: "success" };
 
@@ -74,25 +74,6 @@ export function createdIn(text: string): string | null {
 
 /** An account that moves waits behind its fence while databases are killed. */
 const NEXT_ACTION_MS = 300_000;
-
-/**
- * Returns the next action of a payment: that of the response to its create. If the server died
- * before it recorded the action, the service records it later.
- */
-export async function untilNextAction(
-  sql: () => postgres.Sql,
-  { id, next_action: action }: { id: string; next_action: unknown },
-  // deno-lint-ignore no-explicit-any -- the caller knows the shape
-): Promise<any> {
-  if (action !== null) return action;
-  await until(`${id} has a next action`, async () => {
-    const [row] = await sql()<{ body: string }[]>`
-      select body from pay.payments where id = ${id}`.catch(() => []);
-    action = row === undefined ? null : JSON.parse(row.body).next_action;
-    return action !== null;
-  }, NEXT_ACTION_MS);
-  return action;
-}
 
 export async function eachAtOnce<T>(
   clients: number,
@@ -174,20 +155,18 @@ export class RepeatingClient {
    * Sends a request until it has a final response. A request without a key gets one, unless it
    * reads.
    * @param first number of the first server; by default they take turns
-   * @param is_over ends the repetitions of a read
    */
   async send(
     token: string,
     path: string,
     request: ApiRequest = {},
     first = this.#sent++,
-    is_over: () => boolean = () => false,
   ): Promise<ApiResponse> {
     const { timeout_ms, give_up_ms } = this.#options;
     const is_read = (request.method ?? "GET") === "GET" && request.body === undefined;
     const keyed = is_read ? request : { key: crypto.randomUUID(), ...request };
     const started = performance.now();
-    for (let tries = 0; !is_over(); tries++) {
+    for (let tries = 0;; tries++) {
       this.counts.requests++;
       const { base_url } = this.servers[(first + tries) % this.servers.length]!;
       const response = await callApi(base_url, token, path, keyed, {
@@ -209,7 +188,19 @@ export class RepeatingClient {
       const [least, more] = response === null ? [5, 45] : [50, 200];
       if (!response?.fault) await pause(least + Math.random() * more);
     }
-    return new ApiResponse(0, "not needed any more", false, null);
+  }
+
+  /** Sends a request as several duplicates at once, the first one to the server with a number. */
+  sendAll(
+    token: string,
+    path: string,
+    request: ApiRequest,
+    duplicates: number,
+    first = 0,
+  ): Promise<ApiResponse[]> {
+    return Promise.all(
+      Array.from({ length: duplicates }, (_, i) => this.send(token, path, request, first + i)),
+    );
   }
 
   /** Whether a response is final: no 5xx, and no duplicate that is still under way. */
@@ -237,11 +228,11 @@ export class RepeatingClient {
    */
   // deno-lint-ignore no-explicit-any -- the caller knows the shape
   async createTwice(token: string, path: string, body: object, key: string): Promise<any> {
-    const [one, other] = await Promise.all([0, 1].map(async (duplicate) => {
-      const { status, text } = await this.send(token, path, { body, key }, duplicate);
-      if (status !== 201) throw new Error(`${path}: ${status} ${text}`);
-      return JSON.parse(text);
-    }));
+    const [one, other] = (await this.sendAll(token, path, { body, key }, 2))
+      .map(({ status, text }) => {
+        if (status !== 201) throw new Error(`${path}: ${status} ${text}`);
+        return JSON.parse(text);
+      });
     // A response can lack the next action, if the server died before it was recorded.
     const [action, same] = [one, other].map(({ next_action }) =>
       JSON.stringify(next_action ?? null)
@@ -251,6 +242,29 @@ export class RepeatingClient {
       this.breaches.push(`${one.id} and ${other.id} have one key: ${action}, ${same}`);
     }
     return one;
+  }
+
+  /**
+   * Returns the next action of a payment: that of the response to its create. If the server died
+   * before it recorded the action, the service records it later.
+   */
+  async nextAction(token: string, { id, next_action }: { id: string; next_action: unknown }) {
+    let action = next_action;
+    await until(`${id} has a next action`, async () => {
+      action ??= (await this.send(token, `${V1}/payments/${id}`)).body.next_action ?? null;
+      return action !== null;
+    }, NEXT_ACTION_MS);
+    // deno-lint-ignore no-explicit-any -- the caller knows the shape
+    return action as any;
+  }
+
+  /** Advances the clock of a sandbox, in as many requests as it takes. Returns the last response. */
+  async advanceClock(token: string, advance_s: number): Promise<ApiResponse> {
+    for (let body: object = { advance: advance_s };;) {
+      const response = await this.send(token, CLOCK, { body });
+      if (response.status !== 200 || !response.body.has_more) return response;
+      body = { to: response.body.target };
+    }
   }
 
   /** Makes a webhook endpoint with a URL, or an inbox. Returns its id and secret. */

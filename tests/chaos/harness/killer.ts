@@ -5,7 +5,7 @@ import { pause, until } from "../../support/common/until.ts";
 import { type ApiServer, HEALTH_DEADLINE_MS, type Stage, untilAllWell } from "./stage.ts";
 
 /**
- * Kills one process of PostgreSQL; resolves with the time of the kill after the recovery. When one
+ * Kills one process of PostgreSQL; resolves after the recovery. When one
  * process is killed, PostgreSQL ends all of them and recovers. Until then old processes may still
  * respond. A new checkpointer shows that the recovery is over.
  * @param pid the postmaster by default
@@ -13,7 +13,7 @@ import { type ApiServer, HEALTH_DEADLINE_MS, type Stage, untilAllWell } from "./
 export async function killPostgres(
   { sql, postgres }: Stage,
   pid: number = postgres.pid,
-): Promise<number> {
+): Promise<void> {
   const checkpointer = async () => {
     const [row] = await untilRows(() =>
       sql<{ pid: number }[]>`
@@ -22,18 +22,16 @@ export async function killPostgres(
     return row!.pid;
   };
   const before = await checkpointer();
-  const killed_at = performance.now();
   Deno.kill(pid, "SIGKILL");
   await until(
     "the database has recovered",
     async () => await checkpointer() !== before,
     HEALTH_DEADLINE_MS,
   );
-  return killed_at;
 }
 
 /** Kills one of the service's backends, which takes all others with it. */
-export async function killBackend(stage: Stage, which: number): Promise<number> {
+export async function killBackend(stage: Stage, which: number): Promise<void> {
   for (;;) {
     const backends = await untilRows(() =>
       stage.sql<{ pid: number }[]>`

@@ -1,23 +1,15 @@
-/** The proxies of the run: one before each API server, one between the servers and PostgreSQL. */
+/**
+ * The proxies of the run as a process, so that its clients do not delay them. It prints their ports.
+ * When it gets a line, the faults end, and it prints their numbers.
+ */
 
 import { onLines, settingsOf, tell } from "../../support/common/process.ts";
-import { type FaultCounts, type FaultRates, TcpProxy } from "../../support/proxy/tcp_proxy.ts";
+import { TcpProxy } from "../../support/proxy/tcp_proxy.ts";
 
-export interface ProxySettings {
-  seed: number;
-  proxies: { name: string; target_port: number; rates: FaultRates }[];
-}
-
-/** The faults of each proxy. The process prints them when it stops making faults. */
-export type ProxyReport = { name: string; counts: FaultCounts }[];
-
-const { seed, proxies } = settingsOf<ProxySettings>();
-const open = proxies.map((options) => ({
-  name: options.name,
-  proxy: new TcpProxy({ seed, ...options }),
-}));
-tell({ ports: open.map(({ proxy }) => proxy.port) });
+const proxies = settingsOf<ConstructorParameters<typeof TcpProxy>[0][]>()
+  .map((options) => new TcpProxy(options));
+tell(proxies.map(({ port }) => port));
 onLines(() => {
-  for (const { proxy } of open) proxy.calm();
-  tell(open.map(({ name, proxy }) => ({ name, counts: proxy.counts })) satisfies ProxyReport);
+  for (const proxy of proxies) proxy.calm();
+  tell(proxies.map(({ counts }) => counts));
 });

@@ -8,9 +8,10 @@
  */
 
 import { createHash } from "node:crypto";
+import { join } from "node:path";
 import { verifyWebhook } from "../../../packages/client/webhook_signature.ts";
 import type { Stage } from "./stage.ts";
-import { onLines, settingsOf, tell } from "../../support/common/process.ts";
+import { launch, onLines, settingsOf, tell } from "../../support/common/process.ts";
 import { randomOf } from "../../support/core/random.ts";
 import { pause } from "../../support/common/until.ts";
 
@@ -46,10 +47,10 @@ interface ReceivedRequest {
   at_ms: number;
 }
 
-export interface ReceiverSettings {
+interface ReceiverSettings {
   port: number;
   seed: number;
-  journal: string;
+  /** The share of first attempts that fails. */
   fail: number;
   secrets: Record<string, string>;
   /** Milliseconds that its clock is ahead, like the clocks of the servers. */
@@ -108,19 +109,34 @@ export function serveHooks(
   return `http://127.0.0.1:${server.addr.port}/`;
 }
 
-/** Reads a journal. An incomplete line, which a kill left, was never acknowledged and is skipped. */
-export async function readJournal(path: string): Promise<Arrival[]> {
-  const text = await Deno.readTextFile(path).catch(() => "");
-  return text.split("\n").slice(0, -1).flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Arrival];
-    } catch {
-      return [];
-    }
-  });
+/** Starts a receiver as a process. */
+export async function startReceiver(stage: Stage, settings: ReceiverSettings) {
+  const journal = join(stage.folder, `receiver ${settings.port}`);
+  const open = () => launch(import.meta.url, { ...settings, journal });
+  let receiver = await open();
+  stage.atEnd(() => receiver.kill());
+  return {
+    /** Kills it and starts a new one. */
+    async restart() {
+      await receiver.kill();
+      receiver = await open();
+    },
+    /** What it has received. A line that a kill cut was never acknowledged, and is left out. */
+    async read(): Promise<Arrival[]> {
+      const text = await Deno.readTextFile(journal).catch(() => "");
+      return text.split("\n").slice(0, -1).flatMap((line) => {
+        try {
+          return [JSON.parse(line) as Arrival];
+        } catch {
+          return [];
+        }
+      });
+    },
+  };
 }
 
-function receive({ port, seed, journal, fail, secrets, ahead_ms = 0 }: ReceiverSettings) {
+function receive(settings: ReceiverSettings & { journal: string }) {
+  const { port, seed, journal, fail, secrets, ahead_ms = 0 } = settings;
   Deno.serve({ hostname: "127.0.0.1", port, onListen: () => {} }, async (request) => {
     const at_ms = Date.now() + ahead_ms;
     const { pathname: path } = new URL(request.url);

@@ -1,7 +1,7 @@
 /** The clients of the run with a bank, with everything that they have created. */
 
 import type postgres from "postgres";
-import { type RepeatingClient, untilNextAction, V1 } from "../../harness/client.ts";
+import { type RepeatingClient, V1 } from "../../harness/client.ts";
 import type { Random } from "../../../support/core/random.ts";
 
 /** A payment by bank transfer, which its payer has to send. */
@@ -43,7 +43,7 @@ export class BankClients {
   async push(count: number, amount = this.random.integer(1_000, 99_999)): Promise<PushPayment[]> {
     const pushed = await Promise.all(Array.from({ length: count }, async () => {
       const created = await this.#create("payments", amount, { method_kind: "sepa" });
-      const { reference } = await untilNextAction(() => this.sql, created);
+      const { reference } = await this.client.nextAction(this.key, created);
       return { id: created.id, reference, amount };
     }));
     this.payments.push(...pushed);

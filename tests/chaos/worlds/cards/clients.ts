@@ -14,16 +14,13 @@ import {
 } from "../../harness/client.ts";
 import { type CardAction, type CardOperation, cardStory, RESULTS } from "./plan.ts";
 
-/** A final response. */
-export type CardResponse = Pick<ApiResponse, "status" | "text" | "is_replay">;
-
 /** A change and the responses to its duplicates. */
 export interface CardFinished extends CardOperation {
   /** The payment that is changed, or the instrument that is used or ended. Null for a create. */
   target_id: string | null;
   /** Null for a create or a charge without a payment in its response, and for an end. */
   payment_id: string | null;
-  responses: CardResponse[];
+  responses: ApiResponse[];
 }
 
 /** A result that comes later is a fault. */
@@ -60,7 +57,7 @@ export class CardClients {
       this.clients,
       this.operations.filter(({ responses: [first] }) => isStored(first!)),
       ({ key, responses }) => ({ name: key, ...responses[0]! }),
-      (one) => this.#change(one, one.target_id, 0),
+      async (one) => (await this.#change({ ...one, duplicates: 1 }, one.target_id))[0]!,
     );
   }
 
@@ -69,12 +66,7 @@ export class CardClients {
     let target_id: string | null = null;
     for (const group of groups) {
       const ids: (string | null)[] = await Promise.all(group.map(async (operation) => {
-        const responses = await Promise.all(
-          Array.from(
-            { length: operation.duplicates },
-            (_, duplicate) => this.#change(operation, target_id, duplicate),
-          ),
-        );
+        const responses = await this.#change(operation, target_id);
         const { action } = operation;
         const is_new = target_id === null || action.do === "charge";
         const made = is_new ? createdIn(responses[0]!.text) : target_id;
@@ -83,7 +75,7 @@ export class CardClients {
         return payment_id;
       }));
       const { action } = group[0]!;
-      if (action.do === "end" || "is_late" in action) continue;
+      if (action.do === "end" || action.is_late) continue;
       for (const id of ids) {
         const payment = id === null ? null : await this.#result(id, action, is_authenticated);
         // Without money the rest of the story is impossible.
@@ -93,19 +85,18 @@ export class CardClients {
     }
   }
 
-  #change({ key, action }: CardOperation, target_id: string | null, duplicate: number) {
-    const { client, key: token } = this;
-    if (action.do === "end") {
-      const path = `${V1}/instruments/${target_id}`;
-      return client.send(token, path, { method: "DELETE", key }, duplicate);
-    }
-    if (action.do === "charge") {
-      const { amount_minor } = action;
-      const body = { amount_minor, currency: "EUR", instrument: target_id, off_session: true };
-      return client.send(token, `${V1}/payments`, { body, key }, duplicate);
-    }
-    const verb = action.do === "create" ? "" : `/${target_id}/${action.do}`;
-    return client.send(token, `${V1}/payments${verb}`, { body: bodyOf(action), key }, duplicate);
+  #change({ key, action, duplicates }: CardOperation, target_id: string | null) {
+    const { do: verb, body } = action;
+    const path = verb === "end"
+      ? `instruments/${target_id}`
+      : verb === "create" || verb === "charge"
+      ? "payments"
+      : `payments/${target_id}/${verb}`;
+    return this.client.sendAll(this.key, `${V1}/${path}`, {
+      ...(body === null ? { method: "DELETE" } : { body }),
+      ...(verb === "charge" && { body: { ...body, instrument: target_id } }),
+      key,
+    }, duplicates);
   }
 
   async #result(
@@ -130,15 +121,8 @@ export class CardClients {
 }
 
 /** Whether the service stores a response under its key. */
-export function isStored({ status }: CardResponse): boolean {
+export function isStored({ status }: ApiResponse): boolean {
   return status === 402 || (status >= 200 && status < 300);
-}
-
-function bodyOf(action: Exclude<CardAction, { do: "charge" | "end" }>): unknown {
-  if (action.do === "cancel") return {};
-  if (action.do !== "create") return { amount_minor: action.amount_minor };
-  const { do: _, token, ...terms } = action;
-  return { ...terms, currency: "EUR", card: { token } };
 }
 
 function isOver(

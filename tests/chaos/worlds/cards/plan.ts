@@ -2,21 +2,13 @@
 
 import { type Random, randomOf } from "../../../support/core/random.ts";
 
-export type CardAction =
-  | {
-    do: "create";
-    token: string;
-    amount_minor: number;
-    capture: "automatic" | "manual";
-    return_url?: string;
-    customer?: { id: string; email: string };
-    save?: "off_session";
-  }
-  /** A further payment by the saved card. `is_late`: after its end, so it must be refused. */
-  | { do: "charge"; amount_minor: number; is_late?: true }
-  | { do: "end" }
-  | { do: "capture" | "refund"; amount_minor: number }
-  | { do: "cancel" };
+export interface CardAction {
+  do: "create" | "charge" | "end" | "capture" | "refund" | "cancel";
+  /** The body of its request, null for an end. A charge also names the saved card. */
+  body: { amount_minor?: number } & Record<string, unknown> | null;
+  /** Whether it is a charge after the end of the card, which must be refused. */
+  is_late?: true;
+}
 
 export interface CardOperation {
   key: string;
@@ -59,6 +51,7 @@ const KINDS = [
   ...Array(3).fill("saved alone"),
 ] as string[];
 
+const BACK = { return_url: "https://shop.example/return" };
 /** Customers that many stories share. Every other one is of one story. */
 const SHARED_CUSTOMERS = 20;
 /** The cards that are saved. The payer has to authenticate for the second one, once. */
@@ -72,7 +65,7 @@ export function cardStory(seed: number, number: number): CardStory {
       actions.map((action, i) => ({
         key: `live-${seed}-${number}-${group}-${i}`,
         action,
-        duplicates: "is_late" in action ? 1 : random.pick([1, 1, 2, 3]),
+        duplicates: action.is_late ? 1 : random.pick([1, 1, 2, 3]),
       }))
     ),
     is_authenticated: random.chance(0.7),
@@ -87,43 +80,52 @@ function storyOf(random: Random, seed: number, number: number): CardAction[][] {
     return savedStory(random, kind === "saved" ? amount_minor : 0, `customer-${id}`);
   }
   const is_captured = kind.startsWith("captured");
-  const groups: CardAction[][] = [[{
-    do: "create",
-    token: kind === "declined"
-      ? "pm_card_chargeDeclined"
-      : kind === "authenticated"
-      ? "pm_card_authenticationRequired"
-      : random.pick(["pm_card_visa", "pm_card_mastercard"]),
-    amount_minor,
-    capture: is_captured || kind === "cancelled" ? "manual" : "automatic",
-    ...(kind === "authenticated" && { return_url: "https://shop.example/return" }),
-  }]];
+  const card = kind === "declined"
+    ? "chargeDeclined"
+    : kind === "authenticated"
+    ? "authenticationRequired"
+    : random.pick(["visa", "mastercard"]);
+  const groups = [[
+    create(card, amount_minor, {
+      capture: is_captured || kind === "cancelled" ? "manual" : "automatic",
+      ...(kind === "authenticated" && BACK),
+    }),
+  ]];
   const taken = kind === "captured in part" ? random.integer(300, amount_minor - 1) : amount_minor;
-  if (is_captured) groups.push([{ do: "capture", amount_minor: taken }]);
-  if (kind === "cancelled") groups.push([{ do: "cancel" }]);
+  if (is_captured) groups.push([of("capture", taken)]);
+  if (kind === "cancelled") groups.push([{ do: "cancel", body: {} }]);
   else if (random.chance(0.7)) groups.push(...refunds(taken, random.pick(["part", "all", "two"])));
   return groups;
 }
 
+function of(verb: "capture" | "refund", amount_minor: number): CardAction {
+  return { do: verb, body: { amount_minor } };
+}
+
+function create(card: string, amount_minor: number, terms: object): CardAction {
+  const body = { amount_minor, currency: "EUR", card: { token: `pm_card_${card}` }, ...terms };
+  return { do: "create", body };
+}
+
 /** Saves a card, charges it without the payer, and mostly ends it: then nobody can charge it. */
 function savedStory(random: Random, amount_minor: number, id: string): CardAction[][] {
-  const charge = () => ({ do: "charge", amount_minor: random.integer(1_000, 9_999) }) as const;
-  const create: CardAction = {
-    ...{ do: "create", token: `pm_card_${random.pick(SAVED)}`, amount_minor, capture: "automatic" },
-    ...{ return_url: "https://shop.example/return", save: "off_session" },
-    customer: { id, email: "ada@example.com" },
+  const charge = (): CardAction => {
+    const amount_minor = random.integer(1_000, 9_999);
+    return { do: "charge", body: { amount_minor, currency: "EUR", off_session: true } };
   };
+  const terms = { ...BACK, save: "off_session", customer: { id, email: "ada@example.com" } };
+  const saved = create(random.pick(SAVED), amount_minor, terms);
   const charges = random.pick([[[charge()]], [[charge(), charge()]], []]);
   const end: CardAction[][] = random.chance(0.8)
-    ? [[{ do: "end" }], [{ ...charge(), is_late: true }]]
+    ? [[{ do: "end", body: null }], [{ ...charge(), is_late: true }]]
     : [];
-  return [[create], ...charges, ...end];
+  return [[saved], ...charges, ...end];
 }
 
 /** Refunds a part, or a part and the rest, or two parts at once. */
 function refunds(amount_minor: number, how: "part" | "all" | "two"): CardAction[][] {
   const part = Math.floor(amount_minor / 3);
-  const refund = (amount_minor: number) => ({ do: "refund", amount_minor }) as const;
+  const refund = (amount_minor: number) => of("refund", amount_minor);
   if (how === "part") return [[refund(part)]];
   if (how === "all") return [[refund(part)], [refund(amount_minor - part)]];
   return [[refund(part), refund(part + 1)]];

@@ -55,8 +55,16 @@ export async function runCards(stage: Stage, options: CardOptions): Promise<Verd
   const time = new FastTime(stage);
   const started = performance.now();
   const told = clients.tell();
-  const faults = plantFaults(processes, progress);
-  const ways = varyNotifications(processes, progress);
+  const faults = varyUntilCalm(progress, progress.faults, FAULT_PAUSE_MS, (name, i) => {
+    const path = CALLS[progress.faults.of(name) % CALLS.length]!;
+    return meets(double, { ...PROVIDER_FAULTS[name]!, path }, `${name} ${i}`);
+  });
+  const ways = varyUntilCalm(
+    progress,
+    progress.ways,
+    WAY_MS,
+    (name) => double.notify(NOTIFICATION_WAYS[name]!).then(() => true, () => false),
+  );
   await killAll(processes, options, progress);
   await Promise.all([told, faults, ways]);
   const told_s = (performance.now() - started) / 1_000;
@@ -172,25 +180,17 @@ async function killAll(
   progress.is_killed = true;
 }
 
-/** Plants the faults of the provider in turn until the run is calm. */
-async function plantFaults({ double }: CardProcesses, progress: Progress): Promise<void> {
-  const names = Object.keys(PROVIDER_FAULTS);
+/** Brings each kind about in turn until the run is calm, and counts. */
+async function varyUntilCalm(
+  progress: Progress,
+  tally: Tally,
+  pause_ms: number,
+  act: (name: string, i: number) => Promise<boolean>,
+): Promise<void> {
+  const names = [...tally.counts.keys()];
   for (let i = 0; !progress.is_calm; i++) {
     const name = names[i % names.length]!;
-    const path = CALLS[progress.faults.of(name) % CALLS.length]!;
-    const fault = { ...PROVIDER_FAULTS[name]!, path };
-    if (await meets(double, fault, `${name} ${i}`)) progress.faults.add(name);
-    await pause(FAULT_PAUSE_MS);
-  }
-}
-
-/** Varies how notifications arrive until the run is calm. */
-async function varyNotifications({ double }: CardProcesses, progress: Progress): Promise<void> {
-  const ways = Object.entries(NOTIFICATION_WAYS);
-  for (let i = 0; !progress.is_calm; i++) {
-    const [name, settings] = ways[i % ways.length]!;
-    const is_set = await double.notify(settings).then(() => true, () => false);
-    if (is_set) progress.ways.add(name);
-    await pause(WAY_MS);
+    if (await act(name, i)) tally.add(name);
+    await pause(pause_ms);
   }
 }

@@ -3,7 +3,7 @@
 import type postgres from "postgres";
 import type { Hex } from "../../../support/chain/chain_world.ts";
 import { type Random, randomOf } from "../../../support/core/random.ts";
-import { type RepeatingClient, untilNextAction, V1 } from "../../harness/client.ts";
+import { type RepeatingClient, V1 } from "../../harness/client.ts";
 import type { ChainNode } from "./node.ts";
 
 /** The transfers of a payer, as parts of the amount. Late ones come after the payment's time. */
@@ -49,7 +49,7 @@ export class ChainClients {
       const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
       const created = await this.#create("payments", body, String(n));
       payer.id = created.id;
-      payer.address = (await untilNextAction(this.sql, created)).address;
+      payer.address = (await this.client.nextAction(this.key, created)).address;
       const amounts = parts.map((part) => Math.ceil(amount_minor * part));
       payer.sendings = amounts.map((amount) => ({ amount, tx_hash: null, is_late }));
     }));

@@ -36,27 +36,21 @@ const DELAY_MS = 60;
 /** Moves an account from one cell to the other, or gives its move up. */
 export class Mover {
   /** Kills by victim and step. */
-  readonly kills = new Tally([]);
-  /** Milliseconds from fence to wake of each move without a kill between. */
-  readonly fences_ms: number[] = [];
+  readonly kills = new Tally(
+    STEPS.flatMap((step) => VICTIMS.map((victim) => `${victim} at ${step}`)),
+  );
 
   constructor(readonly proxy: CellsProxy) {}
 
   /** Starts the mover, and kills when it reports a step. Removes the kills from `left`. */
   async move(from: Cell, to: Cell, left: DueKill[], delay: Delay) {
-    let fenced_at: number | null = null;
     let killing: Promise<void> | null = null;
     let has_ended = false;
     const mover = this.start("move", from, to, (line) => {
-      if (line.startsWith("fence:")) fenced_at = performance.now();
-      if (line.startsWith("wake:") && fenced_at !== null) {
-        this.fences_ms.push(performance.now() - fenced_at);
-      }
       const index = left.findIndex(({ step }) => line.startsWith(`${step}:`));
       // One after the other: a database that recovers cannot be killed.
       if (index < 0 || killing !== null) return;
       const [due] = left.splice(index, 1) as [DueKill];
-      fenced_at = null;
       killing = (async () => {
         const { step, victim } = due;
         await pause(delay(DELAYS_MS[step] ?? DELAY_MS));

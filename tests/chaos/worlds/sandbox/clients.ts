@@ -6,51 +6,38 @@
 
 import {
   type ApiResponse,
+  createdIn,
   eachAtOnce,
   type RepeatingClient,
   replayAll,
   type Replays,
 } from "../../harness/client.ts";
-import {
-  type Action,
-  isRead,
-  keyOf,
-  type Operation,
-  type Plan,
-  type Sandbox,
-  type Story,
-} from "./plan.ts";
-import { changed, type PlannedRequest, requestOf, StoryIds } from "./request.ts";
+import { type Action, isRead, keyOf, type Operation, type Plan, type Story } from "./plan.ts";
+import type { Environments } from "./evidence.ts";
+import { changed, idFor, type PlannedRequest, requestOf } from "./request.ts";
 
-/** The record of an operation before its first request. */
-export interface Sent {
-  kind: "send";
-  operation: number;
-  /** The id in its path: of the payment or transfer, or of a refund. */
+/** An operation with its final responses. Status 0: there was none in time. */
+export interface Finished {
+  story: Story;
+  operation: Operation;
+  /** The id in its path: of the payment or transfer, of a refund or an instrument. */
   id: string;
-}
-
-/** The record of a final response. Status 0: there was none in time. */
-export interface Received {
-  kind: "response" | "changed";
-  operation: number;
-  duplicate: number;
-  status: number;
-  body: string;
-  is_replay: boolean;
+  /** The number of operations that were over before its request. */
+  sent_after: number;
+  /** The responses to its duplicates. The story goes on with the first one. */
+  responses: [ApiResponse, ...ApiResponse[]];
+  /** The response to its request with one field changed; null: it was not sent. */
+  changed: ApiResponse | null;
 }
 
 export class PlanClients {
-  readonly journal: (Sent | Received)[] = [];
-  /** The keyed operations whose responses are stored, for the replays. */
-  readonly #kept: { request: PlannedRequest; sandbox: Sandbox; response: Received }[] = [];
-  #finished = 0;
+  readonly journal: Finished[] = [];
 
   /** @param onFinished gets the number of operations that are over */
   constructor(
     readonly plan: Plan,
     readonly client: RepeatingClient,
-    readonly keys: Record<Sandbox, string>,
+    readonly environments: Environments,
     readonly clients: number,
     readonly onFinished: (operations: number) => void = () => {},
   ) {}
@@ -63,79 +50,75 @@ export class PlanClients {
   replay(calm: RepeatingClient): Promise<Replays> {
     return replayAll(
       this.clients,
-      this.#kept,
-      ({ response: { operation, status, body } }) => ({
-        ...{ name: `operation ${operation}`, status, text: body },
+      this.journal.filter(({ story: { sandbox }, operation: { action }, responses: [first] }) =>
+        sandbox !== "resets" && !isRead(action) && isLasting(action, first)
+      ),
+      ({ operation: { number }, responses: [{ status, text }] }) => ({
+        ...{ name: `operation ${number}`, status, text },
       }),
-      ({ request, sandbox, response: { operation } }) =>
-        this.#send(calm, request, sandbox, operation, 0),
+      async ({ story, operation, id }) => {
+        const request = requestOf(operation.action, id);
+        const [response] = await this.#send(calm, story, { ...operation, duplicates: 1 }, request);
+        return response;
+      },
     );
   }
 
-  async #tellStory({ sandbox, groups }: Story): Promise<void> {
-    const ids = new StoryIds();
-    for (const group of groups) {
-      const responses = await Promise.all(
-        group.map((operation) => this.#perform(sandbox, operation, ids.idFor(operation.action))),
+  async #tellStory(story: Story): Promise<void> {
+    const told: Finished[] = [];
+    for (const group of story.groups) {
+      const finished = group.map((operation) =>
+        this.#perform(story, operation, idFor(operation.action, told))
       );
-      for (const [i, { action }] of group.entries()) {
-        ids.learn(action, responses[i]!.status, responses[i]!.body);
-      }
+      told.push(...await Promise.all(finished));
       // Without its payment or transfer the rest of the story is impossible.
-      if (ids.subject === null) return;
+      if (createdIn(told[0]!.responses[0].text) === null) return;
     }
   }
 
-  /** Sends all duplicates of an operation; returns the response to the first duplicate. */
-  async #perform(sandbox: Sandbox, operation: Operation, id: string): Promise<Received> {
-    const { number, action, duplicates, is_changed } = operation;
-    const request = requestOf(action, id);
-    this.journal.push({ kind: "send", operation: number, id });
-    const perform = async (kind: Received["kind"], request: PlannedRequest, duplicate: number) => {
-      const { status, text, is_replay } = await this.#send(
-        ...[this.client, request, sandbox, number, duplicate, isRead(action)] as const,
-      );
-      const response = { kind, operation: number, duplicate, status, body: text, is_replay };
-      this.journal.push(response);
-      return response;
-    };
-    const [first] = await Promise.all(
-      Array.from({ length: duplicates }, (_, i) => perform("response", request, i)),
-    ) as [Received];
-    if (is_changed && isStored(action, first)) {
-      await perform("changed", changed(request), duplicates);
+  /** Sends all duplicates of an operation. */
+  async #perform(story: Story, operation: Operation, id: string): Promise<Finished> {
+    const request = requestOf(operation.action, id);
+    const sent_after = this.journal.length;
+    const responses = await this.#send(this.client, story, operation, request);
+    const finished: Finished = { story, operation, id, sent_after, responses, changed: null };
+    this.journal.push(finished);
+    if (operation.is_changed && isStored(operation.action, responses[0])) {
+      const one = { ...operation, duplicates: 1 };
+      [finished.changed] = await this.#send(this.client, story, one, changed(request));
     }
-    if (!isRead(action) && sandbox !== "resets" && isLasting(action, first)) {
-      this.#kept.push({ request, sandbox, response: first });
-    }
-    this.onFinished(++this.#finished);
-    return first;
+    this.onFinished(this.journal.length);
+    return finished;
   }
 
   #send(
     client: RepeatingClient,
+    { sandbox }: Story,
+    { number, action, duplicates }: Operation,
     { method, path, body }: PlannedRequest,
-    sandbox: Sandbox,
-    operation: number,
-    duplicate: number,
-    is_read = false,
-  ): Promise<ApiResponse> {
-    return client.send(this.keys[sandbox], path, {
-      method,
-      ...(body !== null && { body }),
-      ...(!is_read && { key: keyOf(this.plan, operation) }),
-    }, operation + duplicate);
+  ) {
+    const key = isRead(action) ? {} : { key: keyOf(this.plan, number) };
+    const request = { method, ...key, ...(body !== null && { body }) };
+    return client.sendAll(
+      this.environments[sandbox].key,
+      path,
+      request,
+      duplicates,
+      number,
+    ) as Promise<
+      [ApiResponse, ...ApiResponse[]]
+    >;
   }
 }
 
 /** Whether a response is stored under its key. One about an instrument that is not active is not. */
-export function isLasting({ do: action }: Action, { status }: Received): boolean {
+export function isLasting({ do: action }: Action, { status }: ApiResponse): boolean {
   return status > 0 && status < 300 || status === 402 ||
     status === 409 && action !== "use" && action !== "end";
 }
 
 /** Whether the service stores a response under its key (contract §5). */
-function isStored(action: Action, response: Received): boolean {
+function isStored(action: Action, response: ApiResponse): boolean {
   return action.do !== "reset" && isLasting(action, response) &&
-    (response.status !== 409 || response.body.includes('"invalid_state"'));
+    (response.status !== 409 || response.text.includes('"invalid_state"'));
 }

@@ -5,7 +5,7 @@
 
 import type { Verdict } from "../../harness/audit.ts";
 import type { Arrival } from "../../harness/receiver.ts";
-import type { Evidence, StoredEvent } from "./evidence.ts";
+import type { Evidence } from "./evidence.ts";
 
 const SIGNATURE_AGE_MS = 30_000;
 /** Longest time that a signature may be ahead of the receiver's clock. */
@@ -55,8 +55,9 @@ export function judgeArrivals(
   return { taken, payments: last.size, disordered, stale, oldest_ms, newest_ms };
 }
 
-export function auditDeliveries(evidence: Evidence, events: StoredEvent[]): Verdict[] {
-  const { plan, arrivals, endpoints, environments, drained: { redelivered, faults } } = evidence;
+export function auditDeliveries(evidence: Evidence): Verdict[] {
+  const { plan, arrivals, endpoints, environments, rows: { events } } = evidence;
+  const { redelivered, faults } = evidence.drained;
   const hashes = new Map(events.map(({ id, body_hash }) => [id, body_hash]));
   const { taken, payments, disordered, stale, oldest_ms, newest_ms } = judgeArrivals(
     arrivals,
@@ -71,9 +72,10 @@ export function auditDeliveries(evidence: Evidence, events: StoredEvent[]): Verd
   const duplicates = taken.values().reduce((sum, count) => sum + count - 1, 0);
   const missing: string[] = [];
   let due = 0;
-  for (const [path, { sandbox, takes }] of Object.entries(endpoints)) {
+  for (const [path, { sandbox, events: pattern }] of Object.entries(endpoints)) {
     for (const { environment_id, id, type } of events) {
-      if (environment_id !== environments[sandbox] || !takes(type)) continue;
+      if (environment_id !== environments[sandbox].environment_id) continue;
+      if (!type.startsWith(pattern.replace("*", ""))) continue;
       due++;
       if (!taken.delete(`${path} ${id}`)) missing.push(`missing: ${type} ${id} at ${path}`);
     }

@@ -4,38 +4,25 @@
  * the faults end, and the audit judges the run.
  */
 
-import { join } from "node:path";
 import { freePort } from "../../../support/common/free_port.ts";
-import { pause, until } from "../../../support/common/until.ts";
+import { until } from "../../../support/common/until.ts";
 import { brokenInvariants, faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient, V1 } from "../../harness/client.ts";
-import { isCutOff, killBackend, killPostgres } from "../../harness/killer.ts";
+import { isCutOff, killBackend, killPostgres, within } from "../../harness/killer.ts";
 import { launch } from "../../../support/common/process.ts";
-import type { ProxyReport, ProxySettings } from "../../harness/proxy_process.ts";
-import {
-  type Arrival,
-  readJournal,
-  type ReceiverSettings,
-  WAYS_TO_FAIL,
-} from "../../harness/receiver.ts";
-import {
-  type ApiServer,
-  type KeyedEnvironment,
-  type Stage,
-  untilAllWell,
-} from "../../harness/stage.ts";
-import { auditRun, overdrawnBalances } from "./audit.ts";
+import type { FaultCounts } from "../../../support/proxy/tcp_proxy.ts";
+import { type Arrival, startReceiver, WAYS_TO_FAIL } from "../../harness/receiver.ts";
+import { type ApiServer, type Stage, untilAllWell } from "../../harness/stage.ts";
+import { auditRun } from "./audit.ts";
 import { PlanClients } from "./clients.ts";
-import type { Evidence } from "./evidence.ts";
-import { type Plan, type PlannedKill, planOf, type Sandbox, SANDBOXES, VICTIMS } from "./plan.ts";
+import { type Environments, type Evidence, overdrawnBalances, readRows } from "./evidence.ts";
+import { type Plan, type PlannedKill, planOf, SANDBOXES, VICTIMS } from "./plan.ts";
 
 interface MainRunOptions {
   seed: number;
   operations: number;
   kills: number;
   clients: number;
-  /** Called when every story is over and the run only waits for deliveries. */
-  onCalm: () => void;
 }
 
 /** Faults between clients and servers. The smallest run has several hundred. */
@@ -52,60 +39,49 @@ const PROXIES = ["database", "clients 1", "clients 2"];
 
 const AUDIT_EVERY_MS = 2_000;
 const DELIVERY_DEADLINE_MS = 240_000;
-/** Waits above this count as long: one minute after the second failure, ten after the third. */
+/**
+ * Waits above this count as long: one minute after the second failure, ten after the third. A
+ * sandbox's delivery fails after four attempts (contract §4).
+ */
 const FAR_MS = 65_000;
-/** Attempts of a sandbox's delivery until it fails, and until the wait is long (contract §4). */
-const ATTEMPTS = { until_failed: 4, until_far: 3 } as const;
-/** The sandbox and the event types of each path of the receiver. */
-const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
-  "/payments": { sandbox: "payments", events: ["*"] },
-  "/mixed": { sandbox: "mixed", events: ["*"] },
-  "/mixed-payments": { sandbox: "mixed", events: ["payment.*"] },
-  "/transfers": { sandbox: "transfers", events: ["*"] },
-  "/resets": { sandbox: "resets", events: ["*"] },
+/** The endpoints by the path of the receiver. */
+const ENDPOINTS: Evidence["endpoints"] = {
+  "/payments": { sandbox: "payments", events: "*" },
+  "/mixed": { sandbox: "mixed", events: "*" },
+  "/mixed-payments": { sandbox: "mixed", events: "payment.*" },
+  "/transfers": { sandbox: "transfers", events: "*" },
+  "/resets": { sandbox: "resets", events: "*" },
 };
-
-type Environments = Record<Sandbox, KeyedEnvironment>;
 
 export async function runMain(stage: Stage, options: MainRunOptions): Promise<Verdict[]> {
   const plan = planOf(options.seed, options.operations, options.kills);
-  const { servers, ports, calm } = await startBehindProxies(stage, options.seed);
+  const { servers, through, calm } = await startBehindProxies(stage, options.seed);
   const environments = Object.fromEntries(
     await Promise.all(SANDBOXES.map(async (name) => [name, await stage.makeSandbox(name)])),
   ) as Environments;
   const direct = new RepeatingClient(stage, servers);
-  const receiver = await startReceiver(stage, options.seed, direct, environments);
-  const proxies = ports.map((port) => ({ base_url: `http://127.0.0.1:${port}/functions/v1` }));
-  const client = new RepeatingClient(stage, proxies, { give_up_ms: GIVE_UP_MS });
+  const receiver = await addReceiver(stage, options.seed, direct, environments);
+  const client = new RepeatingClient(stage, through, { give_up_ms: GIVE_UP_MS });
   const killer = new Killer(stage, servers, receiver, plan);
-  const keys = mapValues(environments, ({ key }) => key);
   const onFinished = (operations: number) => killer.advance(operations);
-  const clients = new PlanClients(plan, client, keys, options.clients, onFinished);
-  const ids = mapValues(environments, ({ environment_id }) => environment_id);
-  const auditor = new Auditor(stage, ids, () => killer.progress >= plan.operations / 2);
+  const clients = new PlanClients(plan, client, environments, options.clients, onFinished);
+  let is_over = false;
+  const auditing = auditMeanwhile(stage, environments, () => is_over);
   const started = performance.now();
   await clients.tell();
   const told_ms = performance.now() - started;
   await killer.end();
-  const altered_movements = await auditor.end();
-  const proxy_report = await calm();
+  is_over = true;
+  const meanwhile = await auditing;
+  const proxy_faults = await calm();
   await untilAllWell(servers);
-  options.onCalm();
-  const drained = await drain(stage, direct, Object.values(environments));
+  const drained = await drain(stage, direct, environments);
   const delivered_ms = performance.now() - started - told_ms;
   const replays = await clients.replay(direct);
-  await receiver.end();
-
-  const arrivals = await readJournal(receiver.journal);
-  const verdicts = await auditRun({
-    ...{ plan, sql: stage.sql, journal: clients.journal, arrivals, replays, drained },
-    environments: ids,
-    endpoints: mapValues(ENDPOINTS, ({ sandbox, events }) => ({
-      sandbox,
-      takes: (type) => events[0] === "*" || type.startsWith("payment."),
-    })),
-    meanwhile: { audits: auditor.audits, breaches: auditor.breaches },
-    altered_movements,
+  const arrivals = await receiver.read();
+  const verdicts = auditRun({
+    ...{ plan, journal: clients.journal, arrivals, replays, drained, meanwhile },
+    ...{ environments, endpoints: ENDPOINTS, rows: await readRows(stage.sql, environments) },
   });
   verdicts[0]!.breaches.push(...client.breaches, ...direct.breaches, ...faultsOfServers(stage));
   const { requests, broken, unavailable, in_progress, slowest_ms } = client.counts;
@@ -119,18 +95,20 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ve
         `${(delivered_ms / 1_000).toFixed(1)} s later, ${drained.redelivered.size} redelivered`,
       breaches: broken === 0 ? ["no fault of a proxy broke a request"] : [],
     },
-    countFaults(killer, proxy_report, arrivals).judge("kill"),
-    { promise: "well", says: `longest recovery: ${killer.slowest()}`, breaches: [] },
+    countFaults(killer.kills, proxy_faults, arrivals).judge("kill"),
   ];
 }
 
-function countFaults(killer: Killer, proxies: ProxyReport, arrivals: Arrival[]): Tally {
-  const faults = new Tally([]);
-  for (const [victim, recoveries] of Object.entries(killer.recoveries_ms)) {
-    faults.add(victim, recoveries.length);
-  }
-  for (const { name, counts } of proxies) {
-    for (const [kind, count] of Object.entries(counts)) faults.add(`${kind} (${name})`, count);
+/** Adds the faults of the proxies and of the receiver to the kills. */
+function countFaults(
+  faults: Tally,
+  proxies: readonly FaultCounts[],
+  arrivals: readonly Arrival[],
+): Tally {
+  for (const [i, counts] of proxies.entries()) {
+    for (const [kind, count] of Object.entries(counts)) {
+      faults.add(`${kind} (${PROXIES[i]!})`, count);
+    }
   }
   for (const way of WAYS_TO_FAIL) {
     faults.add(`${way} (receiver)`, arrivals.filter(({ failed_by }) => failed_by === way).length);
@@ -138,38 +116,25 @@ function countFaults(killer: Killer, proxies: ProxyReport, arrivals: Arrival[]):
   return faults;
 }
 
-interface Restartable {
-  restart(): Promise<void>;
-}
-
-/** Ends a process with SIGKILL when the plan says so, and waits until it is replaced. */
+/** Kills a process when the plan says so, and waits until it is replaced. */
 class Killer {
-  progress = 0;
-  /** Milliseconds from each kill to the next good response. */
-  readonly recoveries_ms: Record<string, number[]> = Object.fromEntries(
-    VICTIMS.map((victim) => [victim, []]),
-  );
+  readonly kills = new Tally(VICTIMS);
   readonly #due: PlannedKill[];
+  #progress = 0;
   #killing: Promise<void> | null = null;
 
   constructor(
     readonly stage: Stage,
     readonly servers: readonly ApiServer[],
-    readonly receiver: Restartable,
+    readonly receiver: Pick<ApiServer, "restart">,
     { kills }: Plan,
   ) {
     this.#due = [...kills];
   }
 
   advance(finished: number): void {
-    this.progress = finished;
+    this.#progress = finished;
     this.#killing ??= this.#killDue().finally(() => this.#killing = null);
-  }
-
-  slowest(): string {
-    return Object.entries(this.recoveries_ms).map(([victim, ms]) =>
-      `${victim} ${Math.round(Math.max(0, ...ms))} ms`
-    ).join(", ");
   }
 
   /** Resolves when the last kill is over and the run's own connections work again. */
@@ -185,99 +150,47 @@ class Killer {
   }
 
   async #killDue(): Promise<void> {
-    while (this.#due.length > 0 && this.#due[0]!.at_operation <= this.progress) {
-      const kill = this.#due.shift()!;
-      const killed_at = await this.#kill(kill);
+    while (this.#due.length > 0 && this.#due[0]!.at_operation <= this.#progress) {
+      const { victim, which } = this.#due.shift()!;
+      if (victim === "postmaster") await killPostgres(this.stage);
+      else if (victim === "backend") await killBackend(this.stage, which);
+      else if (victim === "receiver") await this.receiver.restart();
+      else await this.servers[Math.floor(which * this.servers.length)]!.restart();
       await untilAllWell(this.servers);
-      this.recoveries_ms[kill.victim]!.push(performance.now() - killed_at);
+      this.kills.add(victim);
     }
-  }
-
-  /** Resolves with the time of the kill when another process has replaced the killed one. */
-  async #kill({ victim, which }: PlannedKill): Promise<number> {
-    if (victim === "postmaster") return await killPostgres(this.stage);
-    if (victim === "backend") return await killBackend(this.stage, which);
-    const killed_at = performance.now();
-    const server = this.servers[Math.floor(which * this.servers.length)]!;
-    await (victim === "server" ? server : this.receiver).restart();
-    return killed_at;
   }
 }
 
-/** The audit during the run: reads the invariants repeatedly, and copies the ledger once. */
-class Auditor {
-  audits = 0;
-  readonly breaches: string[] = [];
-  #has_copy = false;
-  #is_over = false;
-  readonly #auditing: Promise<void>;
-
-  constructor(
-    readonly stage: Stage,
-    readonly environments: Evidence["environments"],
-    readonly isMidway: () => boolean,
-  ) {
-    this.#auditing = this.#auditUntilEnd();
-  }
-
-  /** Ends the audit; returns the movements of the copy that were changed or deleted later. */
-  async end(): Promise<string[]> {
-    this.#is_over = true;
-    await this.#auditing;
-    if (!this.#has_copy) return ["the run made no copy of the ledger"];
-    const rows = await this.stage.sql`
-      select transaction_id as id
-      from (table public.chaos_ledger except table pay.ledger_movements) gone limit 5`;
-    return rows.map(({ id }) => `ledger transaction ${id} was deleted or changed`);
-  }
-
-  async #auditUntilEnd(): Promise<void> {
-    while (!this.#is_over) {
-      const started = performance.now();
-      await this.#audit().catch((error) => {
-        if (!isCutOff(error)) this.breaches.push(`during the run: ${error}`);
-      });
-      // The audit takes at most a tenth of the time, except for the copy.
-      const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
-      const until_ms = performance.now() + pause_ms;
-      do await pause(50); while (
-        !this.#is_over && performance.now() < until_ms && !this.#wantsCopy()
-      );
+/** Reads the invariants until the run is over. It takes a tenth of the time. */
+async function auditMeanwhile(
+  { sql }: Stage,
+  environments: Environments,
+  isOver: () => boolean,
+): Promise<Evidence["meanwhile"]> {
+  const breaches: string[] = [];
+  let audits = 0;
+  while (!isOver()) {
+    const started = performance.now();
+    try {
+      breaches.push(...await brokenInvariants(sql), ...await overdrawnBalances(sql, environments));
+      audits++;
+    } catch (error) {
+      if (!isCutOff(error)) breaches.push(String(error));
     }
+    const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
+    await within(pause_ms, () => Promise.resolve(isOver()));
   }
-
-  async #audit(): Promise<void> {
-    const { sql } = this.stage;
-    const broken = await brokenInvariants(sql);
-    this.breaches.push(...broken.map((breach) => `during the run ${breach}`));
-    this.breaches.push(...await overdrawnBalances(sql, this.environments.transfers));
-    this.audits++;
-    if (!this.#wantsCopy()) return;
-    // An earlier try may have made the copy before its connection broke.
-    await sql`
-      create table if not exists public.chaos_ledger as select * from pay.ledger_movements
-      where environment_id not in (
-        select id from pay.environments where public_id = ${this.environments.resets}
-      )`;
-    const [copied] = await sql`select from public.chaos_ledger limit 1`;
-    if (copied === undefined) this.breaches.push("the ledger was empty in the middle of the run");
-    this.#has_copy = true;
-  }
-
-  #wantsCopy(): boolean {
-    return this.isMidway() && !this.#has_copy;
-  }
+  return { audits, breaches: breaches.map((breach) => `during the run ${breach}`) };
 }
 
 interface OpenDelivery {
   environment_id: string;
   id: string;
   event_id: string;
-  status: string;
-  attempt_count: number;
+  /** Its state, if it has fewer attempts than that needs; null: it has them. */
+  too_early: string | null;
   is_far: boolean;
-  /** Whether an earlier event of its payment is still pending, on which its wait then depends. */
-  is_blocked: boolean;
 }
 
 /**
@@ -288,32 +201,33 @@ interface OpenDelivery {
 async function drain(
   { sql }: Stage,
   client: RepeatingClient,
-  environments: readonly KeyedEnvironment[],
+  environments: Environments,
 ): Promise<Evidence["drained"]> {
-  const keys = new Map(environments.map(({ environment_id, key }) => [environment_id, key]));
+  const keys = new Map(
+    Object.values(environments).map(({ environment_id, key }) => [environment_id, key]),
+  );
   const too_early = new Set<string>();
   const redelivered = new Set<string>();
   let late: string[] = [];
   await until("every delivery has ended", async () => {
+    // If an earlier event of the payment is pending, the wait depends on that.
     const open = await sql<OpenDelivery[]>`
-      select v.public_id as environment_id, d.id, d.event_id, d.status,
-        d.attempt_count,
-        d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
-        exists (
+      select public_id as environment_id, id, event_id, is_far,
+        case when is_far and attempt_count < needed and not exists (
           select from pay.webhook_deliveries e
-          where e.status = 'pending' and e.endpoint_id = d.endpoint_id
-            and e.subject_id = d.subject_id and e.sequence < d.sequence
-        ) as is_blocked
-      from pay.webhook_deliveries d
-      join pay.environments v on v.id = d.environment_id and v.retired_at is null
-      where d.status in ('pending', 'failed')`;
+          where e.status = 'pending' and e.endpoint_id = o.endpoint_id
+            and e.subject_id = o.subject_id and e.sequence < o.sequence
+        ) then status || ' after ' || attempt_count || ' attempts' end as too_early
+      from (
+        select d.*, v.public_id,
+          d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
+          case d.status when 'failed' then 4 else 3 end as needed
+        from pay.webhook_deliveries d
+        join pay.environments v on v.id = d.environment_id and v.retired_at is null
+        where d.status in ('pending', 'failed')
+      ) o`;
     late = open.map(({ id }) => `late: ${id}`);
-    for (const { id, status, attempt_count, is_far, is_blocked } of open) {
-      const least = status === "failed" ? ATTEMPTS.until_failed : ATTEMPTS.until_far;
-      if (is_far && !is_blocked && attempt_count < least) {
-        too_early.add(`${id} is ${status} after ${attempt_count} attempts`);
-      }
-    }
+    for (const { id, too_early: state } of open) if (state) too_early.add(`${id} is ${state}`);
     if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
     for (const { environment_id, id, event_id } of open) {
       const path = `${V1}/webhook_deliveries/${id}/redeliver`;
@@ -325,36 +239,36 @@ async function drain(
   return { redelivered, faults: [...too_early, ...late] };
 }
 
+/** Starts servers behind proxies. The first proxy stands before PostgreSQL. */
 async function startBehindProxies(stage: Stage, seed: number) {
-  const ports = [freePort(), freePort()];
   const database = new URL(stage.functions_url);
-  const report = Promise.withResolvers<ProxyReport>();
-  const targets = [Number(database.port), ...ports];
-  const proxies = await launch<{ ports: number[] }>(
+  const ports = [freePort(), freePort()];
+  const counts = Promise.withResolvers<FaultCounts[]>();
+  const proxies = await launch<[number, ...number[]]>(
     import.meta.resolve("../../harness/proxy_process.ts"),
-    {
-      seed,
-      proxies: targets.map((target_port, i) => ({
-        ...{ name: PROXIES[i]!, target_port, rates: i === 0 ? DATABASE_RATES : CLIENT_RATES },
-      })),
-    } satisfies ProxySettings,
-    (line) => report.resolve(line as ProxyReport),
+    [Number(database.port), ...ports].map((target_port, i) => {
+      return {
+        seed,
+        target_port,
+        name: PROXIES[i],
+        rates: i === 0 ? DATABASE_RATES : CLIENT_RATES,
+      };
+    }),
+    (line) => counts.resolve(line as FaultCounts[]),
   );
   stage.atEnd(() => proxies.kill());
-  database.port = String(proxies.ready.ports[0]);
-  const database_url = database.href;
+  const [database_port, ...through] = proxies.ready;
+  database.port = String(database_port);
+  const settings = { database_url: database.href };
   return {
-    servers: await Promise.all(ports.map((port) => stage.startServer({ port, database_url }))),
-    ports: proxies.ready.ports.slice(1),
-    /** Ends the faults. */
-    async calm() {
-      await proxies.send("calm");
-      return await report.promise;
-    },
+    servers: await Promise.all(ports.map((port) => stage.startServer({ port, ...settings }))),
+    through: through.map((port) => ({ base_url: `http://127.0.0.1:${port}/functions/v1` })),
+    /** Ends the faults. Returns their numbers. */
+    calm: () => proxies.send("calm").then(() => counts.promise),
   };
 }
 
-async function startReceiver(
+async function addReceiver(
   stage: Stage,
   seed: number,
   client: RepeatingClient,
@@ -364,25 +278,8 @@ async function startReceiver(
   const secrets: Record<string, string> = {};
   for (const [path, { sandbox, events }] of Object.entries(ENDPOINTS)) {
     const url = `http://127.0.0.1:${port}${path}`;
-    secrets[path] = (await client.addEndpoint(environments[sandbox].key, { url, events })).secret;
+    secrets[path] =
+      (await client.addEndpoint(environments[sandbox].key, { url, events: [events] })).secret;
   }
-  const journal = join(stage.folder, "receiver.journal");
-  const settings: ReceiverSettings = { port, seed, journal, fail: RECEIVER_FAILS, secrets };
-  const open = () => launch(import.meta.resolve("../../harness/receiver.ts"), settings);
-  let receiver = await open();
-  const end = () => receiver.kill();
-  stage.atEnd(end);
-  return {
-    ...{ journal, end },
-    async restart() {
-      await end();
-      receiver = await open();
-    },
-  };
-}
-
-function mapValues<K extends string, T, U>(given: Record<K, T>, change: (value: T) => U) {
-  return Object.fromEntries(
-    Object.entries<T>(given).map(([name, value]) => [name, change(value)]),
-  ) as Record<K, U>;
+  return await startReceiver(stage, { port, seed, fail: RECEIVER_FAILS, secrets });
 }

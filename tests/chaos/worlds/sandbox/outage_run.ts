@@ -4,13 +4,11 @@
  * skip the ten minutes after the first two attempts have failed in real time. Large runs wait.
  */
 
-import { join } from "node:path";
 import { freePort } from "../../../support/common/free_port.ts";
 import { pause } from "../../../support/common/until.ts";
 import type { Verdict } from "../../harness/audit.ts";
 import { COMPLETED, eachAtOnce, RepeatingClient, SANDBOX } from "../../harness/client.ts";
-import { launch } from "../../../support/common/process.ts";
-import { readJournal, type ReceiverSettings } from "../../harness/receiver.ts";
+import { startReceiver } from "../../harness/receiver.ts";
 import { type Stage, untilWell } from "../../harness/stage.ts";
 import { untilNone } from "../../harness/time.ts";
 import { judgeArrivals } from "./delivery_audit.ts";
@@ -63,13 +61,8 @@ export async function runOutage(
       count(*) filter (where cardinality(attempts) > 0)::int as tried
     from pay.webhook_deliveries`;
   const { pending, tried } = waiting!;
-  const journal = join(stage.folder, "outage.journal");
   const ahead_ms = is_real ? 0 : OUTAGE_MS;
-  const settings: ReceiverSettings = {
-    ...{ port, seed: 0, journal, fail: 0, secrets, ahead_ms },
-  };
-  const receiver = await launch(import.meta.resolve("../../harness/receiver.ts"), settings);
-  stage.atEnd(() => receiver.kill());
+  const receiver = await startReceiver(stage, { port, seed: 0, fail: 0, secrets, ahead_ms });
   await setDatabaseAhead(stage.sql, ahead_ms);
   await server.setAhead(ahead_ms);
   const back = performance.now();
@@ -81,8 +74,8 @@ export async function runOutage(
     deadline_ms,
   ).catch(() => {});
   const drained_s = (performance.now() - back) / 1_000;
-  const all = await readJournal(journal);
   // The receiver refused deliveries that were signed before the jump of the clocks.
+  const all = await receiver.read();
   const arrivals = all.filter(({ is_taken }) => is_taken);
   const { taken, disordered, stale, oldest_ms } = judgeArrivals(arrivals);
   if (taken.size !== due) {

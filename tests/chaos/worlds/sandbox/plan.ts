@@ -6,7 +6,8 @@
 
 import { type Random, randomOf } from "../../../support/core/random.ts";
 import { INSTRUMENTS, OUTCOMES } from "../../../support/model/instruments.ts";
-import { type DisputeMove, type Move, STATUSES } from "../../../support/model/payment_model.ts";
+import type { ChangeStep } from "../../../support/model/model_steps.ts";
+import { STATUSES } from "../../../support/model/payment_model.ts";
 
 /** The sandboxes of a run, named after their use. */
 export const SANDBOXES = ["payments", "mixed", "transfers", "resets"] as const;
@@ -15,34 +16,20 @@ export type Sandbox = typeof SANDBOXES[number];
 /** The currencies of the hot accounts: every transfer takes money from one of these balances. */
 const HOT_CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF", "SEK", "USDC", "USDT"] as const;
 
+/** A change of the model, of the payment or transfer of its story. */
+type Change<Do extends ChangeStep["do"]> = Omit<Extract<ChangeStep, { do: Do }>, "target">;
+
 export type Action =
-  | {
-    do: "create";
-    instrument: string;
-    outcome: string | null;
-    amount: number;
-    currency: string;
-    is_sandbox: boolean;
-    /** The usage of the instrument that it saves, and its customer; absent: it saves none. */
-    save?: string | null;
-    customer?: string;
-  }
+  | Change<"create"> & { currency: string; customer?: string }
   /** A payment by the instrument that the story has saved. */
-  | { do: "use"; amount: number; off_session: boolean }
-  | { do: "end" }
-  | Exclude<Move, { do: "advance_refund" | "return" } | DisputeMove>
+  | Change<"use">
+  | Change<"end">
+  | Change<"move">
+  | Change<"move_transfer">
   /** `which` selects one of the refunds that the story has so far, 0 to 1. */
-  | { do: "advance_refund"; which: number; to: "completed" | "failed" }
-  | { do: "get" | "list" | "list_refunds" | "balance" | "reset" }
-  | {
-    do: "transfer";
-    amount: number;
-    currency: string;
-    destination: "approved" | "returned";
-    is_manual: boolean;
-  }
-  | { do: "cancel_transfer" }
-  | { do: "advance_transfer"; to: string };
+  | Omit<Change<"advance_refund">, "refund"> & { which: number }
+  | Change<"transfer"> & { currency: string }
+  | { do: "get" | "list" | "list_refunds" | "balance" | "reset" };
 
 /** An operation: a request with one key, which several duplicates send. */
 export interface Operation {
@@ -65,24 +52,26 @@ export interface Story {
 }
 
 export const VICTIMS = ["postmaster", "backend", "server", "receiver"] as const;
-type Victim = typeof VICTIMS[number];
 
 /** A kill after this many operations with a response. `which` selects one process, 0 to 1. */
 export interface PlannedKill {
   at_operation: number;
-  victim: Victim;
+  victim: typeof VICTIMS[number];
   which: number;
 }
 
 export interface Plan {
   seed: number;
   stories: Story[];
-  operations: number;
   kills: PlannedKill[];
 }
 
 const MAX_DUPLICATES = 16;
 const OPENING_AMOUNT = 20_000;
+
+function move(move: Change<"move">["move"]): Action {
+  return { do: "move", move };
+}
 
 /** Whether an action only reads. Such a request has no key and no duplicates. */
 export function isRead(action: Action): boolean {
@@ -118,7 +107,7 @@ export function planOf(seed: number, operations: number, kills: number): Plan {
     const sandbox = drawSandbox(random);
     add(sandbox, STORIES[sandbox](random));
   }
-  return { seed, stories, operations: number, kills: planKills(seed, number, kills) };
+  return { seed, stories, kills: planKills(seed, number, kills) };
 }
 
 /** Kills spread over the run, which begins and ends with some time without. Victims take turns. */
@@ -154,18 +143,21 @@ const STORIES: Record<Sandbox, (random: Random) => Action[][]> = {
   resets: (random) => random.chance(0.1) ? [[{ do: "reset" }]] : payment(random),
 };
 
+function times<T>(count: number, draw: () => T): T[] {
+  return Array.from({ length: count }, draw);
+}
+
 function payment(random: Random): Action[][] {
   const create = drawCreate(random);
-  const groups: Action[][] = [[create]];
   const { capture, settlement } = INSTRUMENTS[create.instrument]!.body;
-  // Most random moves of a payment that waits for a request would be refused.
-  if (capture === "manual" && random.chance(0.6)) groups.push(captures(random));
-  if (settlement === "manual" && random.chance(0.8)) groups.push(...refunds(random));
-  for (let count = random.integer(0, 4); count > 0; count--) {
-    const size = random.chance(0.3) ? random.integer(2, 3) : 1;
-    groups.push(Array.from({ length: size }, () => drawMove(random)));
-  }
-  return groups;
+  const group = () => times(random.chance(0.3) ? random.integer(2, 3) : 1, () => drawMove(random));
+  return [
+    [create],
+    // Most random moves of a payment that waits for a request would be refused.
+    ...(capture === "manual" && random.chance(0.6) ? [captures(random)] : []),
+    ...(settlement === "manual" && random.chance(0.8) ? refunds(random) : []),
+    ...times(random.integer(0, 4), group),
+  ];
 }
 
 const SAVED = [
@@ -189,11 +181,9 @@ function saving(random: Random): Action[][] {
   // A use that is refused is not stored under its key, so nothing makes it possible meanwhile.
   if (INSTRUMENTS[instrument]!.status === "requires_action") {
     if (random.chance(0.3)) groups.push([use()]);
-    groups.push([{ do: "authenticate", result: random.chance(0.8) ? "success" : "failure" }]);
+    groups.push([move({ do: "authenticate", result: random.chance(0.8) ? "success" : "failure" })]);
   }
-  for (let count = random.integer(1, 2); count > 0; count--) {
-    groups.push(Array.from({ length: random.integer(1, 3) }, use));
-  }
+  groups.push(...times(random.integer(1, 2), () => times(random.integer(1, 3), use)));
   if (random.chance(0.3)) groups.push([drawRefund(random)]);
   if (random.chance(0.7)) groups.push([use(), { do: "end" }, use()], [use(), { do: "end" }]);
   return groups;
@@ -201,41 +191,36 @@ function saving(random: Random): Action[][] {
 
 /** A capture, sometimes beside another one or a cancel. */
 function captures(random: Random): Action[] {
-  const group = [drawCapture(random)];
-  if (random.chance(0.3)) {
-    group.push(random.chance(0.5) ? drawCapture(random) : { do: "cancel" });
-  }
-  return group;
+  const other = random.chance(0.5) ? drawCapture(random) : move({ do: "cancel" });
+  return [drawCapture(random), ...(random.chance(0.3) ? [other] : [])];
 }
 
 /** Simultaneous refunds that stay pending, and their ends, sometimes beside a dispute. */
 function refunds(random: Random): Action[][] {
-  const groups: Action[][] = [];
-  for (let count = random.integer(1, 2); count > 0; count--) {
-    groups.push(Array.from({ length: random.integer(1, 2) }, () => drawRefund(random)));
-  }
+  const dispute = move({ do: "advance", to: "chargeback" });
   const is_disputed = random.chance(0.3);
-  if (is_disputed) groups.push([{ do: "advance", to: "chargeback" }]);
-  for (let count = random.integer(1, 3); count > 0; count--) {
-    const group: Action[] = [drawRefundAdvance(random)];
-    if (random.chance(0.3)) group.push(drawRefundAdvance(random));
-    if (random.chance(0.1)) group.push({ do: "advance", to: "chargeback" });
-    groups.push(group);
-  }
+  const ends = () => [
+    ...times(random.chance(0.3) ? 2 : 1, () => drawRefundAdvance(random)),
+    ...(random.chance(0.1) ? [dispute] : []),
+  ];
   // The merchant wins the dispute, if the status fits.
-  const to = random.pick(["completed", "partially_refunded"]);
-  if (is_disputed) groups.push([{ do: "advance", to }]);
-  return groups;
+  const win = move({ do: "advance", to: random.pick(["completed", "partially_refunded"]) });
+  return [
+    ...times(random.integer(1, 2), () => times(random.integer(1, 2), () => drawRefund(random))),
+    ...(is_disputed ? [[dispute]] : []),
+    ...times(random.integer(1, 3), ends),
+    ...(is_disputed ? [[win]] : []),
+  ];
 }
 
 function drawCapture(random: Random): Action {
   // Few payments are of more than this amount, so that some captures are refused.
   const amount = random.chance(0.1) ? 90_000 : random.integer(1, 1_000);
-  return { do: "capture", amount: random.chance(0.4) ? null : amount };
+  return move({ do: "capture", amount: random.chance(0.4) ? null : amount });
 }
 
 function drawRefund(random: Random): Action {
-  return { do: "refund", amount: random.chance(0.3) ? null : random.integer(1, 100) };
+  return move({ do: "refund", amount: random.chance(0.3) ? null : random.integer(1, 100) });
 }
 
 function drawRefundAdvance(random: Random): Action {
@@ -258,13 +243,13 @@ function drawCreate(random: Random): Extract<Action, { do: "create" }> {
 
 function drawMove(random: Random): Action {
   const draw = random.next();
-  if (draw < 0.1) return { do: "cancel" };
+  if (draw < 0.1) return move({ do: "cancel" });
   if (draw < 0.15) return drawCapture(random);
   if (draw < 0.4) return drawRefund(random);
   if (draw < 0.45) return drawRefundAdvance(random);
-  if (draw < 0.75) return { do: "advance", to: random.pick(STATUSES.slice(1)) };
+  if (draw < 0.75) return move({ do: "advance", to: random.pick(STATUSES.slice(1)) });
   if (draw < 0.85) {
-    return { do: "authenticate", result: random.chance(0.6) ? "success" : "failure" };
+    return move({ do: "authenticate", result: random.chance(0.6) ? "success" : "failure" });
   }
   return { do: random.pick(["get", "list", "list_refunds"] as const) };
 }
@@ -284,15 +269,15 @@ function transfer(random: Random): Action[][] {
     is_manual,
   }]];
   if (is_manual) {
-    const size = random.chance(0.4) ? 2 : 1;
-    groups.push(Array.from({ length: size }, () => drawTransferMove(random)));
+    groups.push(times(random.chance(0.4) ? 2 : 1, () => drawTransferMove(random)));
   }
   if (random.chance(0.2)) groups.push([{ do: "balance" }]);
   return groups;
 }
 
 function drawTransferMove(random: Random): Action {
-  return random.chance(0.3)
-    ? { do: "cancel_transfer" }
-    : { do: "advance_transfer", to: random.pick(["completed", "failed", "cancelled"]) };
+  const move = random.chance(0.3)
+    ? { do: "cancel" } as const
+    : { do: "advance", to: random.pick(["completed", "failed", "cancelled"]) } as const;
+  return { do: "move_transfer", move };
 }

@@ -2,6 +2,7 @@
 
 import { createdIn, SANDBOX, V1 } from "../../harness/client.ts";
 import { DESTINATIONS, INSTRUMENTS } from "../../../support/model/instruments.ts";
+import type { Finished } from "./clients.ts";
 import type { Action } from "./plan.ts";
 
 export interface PlannedRequest {
@@ -37,19 +38,12 @@ export function requestOf(action: Action, id: string): PlannedRequest {
     }
     case "end":
       return { method: "DELETE", path: `${V1}/instruments/${id}`, body: null };
-    case "cancel":
-      return post(`${PAYMENTS}/${id}/cancel`);
-    case "capture":
-    case "refund": {
-      const { amount } = action;
-      return post(`${PAYMENTS}/${id}/${action.do}`, amount === null ? {} : { amount });
-    }
+    case "move":
+      return requestOfMove(`payments/${id}`, action.move);
     case "advance_refund":
-      return post(`${SANDBOX}/refunds/${id}/advance`, { to: action.to });
-    case "advance":
-      return post(`${SANDBOX}/payments/${id}/advance`, { to: action.to });
-    case "authenticate":
-      return post(`${SANDBOX}/payments/${id}/authenticate`, { result: action.result });
+      return requestOfMove(`refunds/${id}`, { do: "advance", to: action.to });
+    case "move_transfer":
+      return requestOfMove(`transfers/${id}`, action.move);
     case "get":
       return get(`${PAYMENTS}/${id}`);
     case "list":
@@ -66,11 +60,17 @@ export function requestOf(action: Action, id: string): PlannedRequest {
       const settlement = is_manual ? "manual" : "instant";
       return post(TRANSFERS, { amount, currency, destination, settlement });
     }
-    case "cancel_transfer":
-      return post(`${TRANSFERS}/${id}/cancel`);
-    case "advance_transfer":
-      return post(`${SANDBOX}/transfers/${id}/advance`, { to: action.to });
   }
+}
+
+/** Null is left out. */
+function requestOfMove(
+  path: string,
+  { do: verb, ...fields }: { do: string } & Record<string, unknown>,
+): PlannedRequest {
+  const is_sandbox = verb === "advance" || verb === "authenticate";
+  const body = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+  return post(`${is_sandbox ? SANDBOX : V1}/${path}/${verb}`, body);
 }
 
 function post(path: string, body: Record<string, unknown> = {}): PlannedRequest {
@@ -81,22 +81,24 @@ function get(path: string): PlannedRequest {
   return { method: "GET", path, body: null };
 }
 
+const OTHERS: Readonly<Record<string, (value: unknown) => unknown>> = {
+  amount: (amount) => amount as number + 1,
+  amount_minor: (amount) => amount as number + 1,
+  to: (status) => status === "failed" ? "completed" : "failed",
+  result: (result) => result === "failure" ? "success" : "failure",
+};
+
 /** The same request with one field changed, and a create in place of one that takes no field. */
 export function changed({ method, path, body }: PlannedRequest): PlannedRequest {
-  const { amount, amount_minor, to, result } = body ?? {};
-  const other = typeof amount === "number"
-    ? { amount: amount + 1 }
-    : typeof amount_minor === "number"
-    ? { amount_minor: amount_minor + 1 }
-    : to !== undefined
-    ? { to: to === "failed" ? "completed" : "failed" }
-    : result !== undefined
-    ? { result: result === "failure" ? "success" : "failure" }
+  const [name, value] = Object.entries(body ?? {}).find(([name]) => name in OTHERS) ?? [];
+  const other = name !== undefined
+    ? { [name]: OTHERS[name]!(value) }
     : /\/(refund|capture)$/.test(path)
     ? { amount: 1 }
     : null;
-  if (other !== null) return { method, path, body: { ...body, ...other } };
-  return post(PAYMENTS, { amount: 1, currency: "EUR" });
+  return other === null
+    ? post(PAYMENTS, { amount: 1, currency: "EUR" })
+    : { method, path, body: { ...body, ...other } };
 }
 
 /** The IBAN or wallet for a currency. The test IBAN that returns transfers is for EUR only. */
@@ -113,26 +115,17 @@ export function savedIn(body: string): string | null {
 
 const NO_REFUND = "re_" + "0".repeat(26);
 
-/** Collects the ids that the requests of a story need, from the responses to its earlier ones. */
-export class StoryIds {
-  /** Id of the payment or transfer; null without one, so the story ends. */
-  subject: string | null = "none";
-  #instrument = "none";
-  readonly #refunds: string[] = [];
-
-  /** The id in the request of an action: of a refund, an instrument, or the payment or transfer. */
-  idFor(action: Action): string {
-    if (action.do === "use" || action.do === "end") return this.#instrument;
-    if (action.do !== "advance_refund") return this.subject ?? "none";
-    return this.#refunds[Math.floor(action.which * this.#refunds.length)] ?? NO_REFUND;
-  }
-
-  /** Reads the ids in the response to an action. @param status 0 without a response */
-  learn(action: Action, status: number, body: string): void {
-    if (action.do === "create" || action.do === "transfer") {
-      this.subject = createdIn(body);
-      this.#instrument = savedIn(body) ?? "none";
-    }
-    if (action.do === "refund" && status === 201) this.#refunds.push(JSON.parse(body).id);
-  }
+/**
+ * The id in the request of an action: of a refund, an instrument, or the payment or transfer.
+ * @param told the operations of its story before
+ */
+export function idFor(action: Action, told: readonly Finished[]): string {
+  const [text] = told.map(({ responses: [{ text }] }) => text);
+  if (text === undefined) return "none";
+  if (action.do === "use" || action.do === "end") return savedIn(text) ?? "none";
+  if (action.do !== "advance_refund") return createdIn(text) ?? "none";
+  const refunds = told.filter(({ operation: { action } }) =>
+    action.do === "move" && action.move.do === "refund"
+  ).flatMap(({ responses: [{ status, text }] }) => status === 201 ? JSON.parse(text).id : []);
+  return refunds[Math.floor(action.which * refunds.length)] ?? NO_REFUND;
 }

@@ -5,10 +5,17 @@
  */
 
 import { pause } from "../../../support/common/until.ts";
-import { brokenInvariants, faultsOfServers, sumOf, type Verdict } from "../../harness/audit.ts";
+import {
+  brokenInvariants,
+  differences,
+  faultsOfServers,
+  sumOf,
+  type Verdict,
+} from "../../harness/audit.ts";
 import {
   type ApiRequest,
   type ApiResponse,
+  CLOCK,
   COMPLETED,
   RepeatingClient,
   SANDBOX,
@@ -26,6 +33,7 @@ import { untilNone } from "../../harness/time.ts";
 
 const CALM_MS = 1_000;
 const CLIENT = { timeout_ms: 5_000, give_up_ms: 60_000, repeats_429: true };
+const BREACHES_MAX = 10;
 const PARTS = [playFaults, playInbox, playClock, playDisputes, playDisposables];
 
 /** A part of the run, in a sandbox of its own. */
@@ -94,12 +102,17 @@ async function endLeases({ sql }: Stage): Promise<void> {
     where state = 'pending' and leased_until is not null`;
 }
 
-async function untilDone(
+/** Clients repeat a step until a condition holds, or the step has failed too often. */
+async function repeat(
+  { breaches }: Part,
   clients: number,
-  step: (client: number, i: number) => Promise<boolean>,
+  isDone: () => boolean,
+  step: (name: string, i: number) => Promise<unknown>,
 ): Promise<void> {
   await Promise.all(Array.from({ length: clients }, async (_, client) => {
-    for (let i = 0; await step(client, i); i++);
+    for (let i = 0; i === 0 || !isDone() && breaches.length < BREACHES_MAX; i++) {
+      await step(`${client}-${i}`, client + i);
+    }
   }));
 }
 
@@ -116,14 +129,13 @@ const DECLARATIONS = [
  * Clients race for faults of requests, of the provider and of deliveries. Each fault that is used up
  * is declared again. At the end the faults have happened exactly as often as they were declared.
  */
-async function playFaults(
-  { stage, client, sandbox, send, isOver, breaches }: Part,
-): Promise<string> {
-  const url = serveHooks(stage, async (request) => await request.body?.cancel());
-  await client.addEndpoint(sandbox.key, { url, events: ["payment.created"] });
+async function playFaults(part: Part): Promise<string> {
+  const { stage: { sql }, client, sandbox: { key, environment_id }, send, breaches } = part;
+  const url = serveHooks(part.stage, async (request) => await request.body?.cancel());
+  await client.addEndpoint(key, { url, events: ["payment.created"] });
   const declared: Record<string, number> = {};
   const open = new Map<string, string>();
-  let payments = 0;
+  let [payments, is_empty] = [0, false];
   const declareAll = async (i: number) => {
     for (const declaration of DECLARATIONS) {
       const { fault } = declaration;
@@ -136,49 +148,36 @@ async function playFaults(
       declared[fault] = (declared[fault] ?? 0) + TIMES;
     }
   };
-  const leftOver = async () => {
-    const rows = await stage.sql<{ left: number }[]>`
-      select times_left as left from pay.faults where environment_id = ${sandbox.environment_id}`;
-    return sumOf(rows, ({ left }) => left);
-  };
-  let is_empty = false;
   await Promise.all([
     (async () => {
-      for (let i = 0; !isOver(); i++) await declareAll(i);
-      while (await leftOver() > 0) await pause(100);
-      is_empty = true;
-    })(),
-    untilDone(RACERS, async (number, i) => {
+      for (let i = 0; !part.isOver(); i++) await declareAll(i);
+      const left = () =>
+        sql`select from pay.faults where environment_id = ${environment_id} and times_left > 0`;
+      await untilNone("every fault has happened", left);
+    })().finally(() => is_empty = true),
+    repeat(part, RACERS, () => is_empty, async (name) => {
       const body = { amount: 100, currency: "EUR", outcome: "success" };
-      await send(`${V1}/payments`, { body, key: `fault-${number}-${i}` });
+      await send(`${V1}/payments`, { body, key: `fault-${name}` });
       payments++;
-      return !is_empty;
     }),
   ]);
-  const [happened] = await stage.sql<{ payments: number; declined: number; dropped: number }[]>`
-    select count(*)::int as payments,
-      count(*) filter (where status = 'declined')::int as declined,
-      (select count(*) from pay.webhook_deliveries d
-        where d.environment_id = ${sandbox.environment_id}
-          and d.fault = 'drop_until_recovered')::int as dropped
-    from pay.payments where environment_id = ${sandbox.environment_id}`;
-  const counts: [name: string, actual: number, expected: number][] = [
-    ["payments", happened!.payments, payments],
-    ["faults declined", happened!.declined, declared["declined"]!],
-    ["faults drop_until_recovered", happened!.dropped, declared["drop_until_recovered"]!],
-  ];
-  for (const [name, actual, expected] of counts) {
-    if (actual !== expected) breaches.push(`${name}: ${actual} instead of ${expected}`);
-  }
-  for (const fault of ["server_error_before", "server_error_after"]) {
+  const [happened] = await sql<Record<string, number>[]>`
+    select count(*)::int as payments, count(*) filter (where status = 'declined')::int as declined,
+      (select count(*) from pay.webhook_deliveries d where d.environment_id = ${environment_id}
+        and d.fault = 'drop_until_recovered')::int as drop_until_recovered
+    from pay.payments where environment_id = ${environment_id}`;
+  const { server_error_before, server_error_after, ...counted } = declared;
+  const expected = { payments, ...counted };
+  breaches.push(...differences("number", Object.entries(happened!), Object.entries(expected)));
+  for (const [fault, times] of Object.entries({ server_error_before, server_error_after })) {
     // A kill can take the response of a request that has a fault.
     const shown = client.faults[fault] ?? 0;
-    if (shown > declared[fault]! || shown < declared[fault]! - client.repeated) {
-      breaches.push(`faults ${fault}: ${shown} responses, ${declared[fault]} declared`);
+    if (shown > times! || shown < times! - client.repeated) {
+      breaches.push(`faults ${fault}: ${shown} responses, ${times} declared`);
     }
   }
-  const total = sumOf(Object.values(declared), (times) => times);
-  return `${total} declared faults in ${payments} payments`;
+  return `${sumOf(Object.values(declared), (times) => times)} declared faults in ` +
+    `${payments} payments`;
 }
 
 /** Clients of a part, unless it has a number of its own. */
@@ -194,9 +193,8 @@ const SANDBOXES = `${SANDBOX}/sandboxes`;
  * a cursor. Every event arrives, in the order of its payment, and none again after the response to
  * its acknowledgement.
  */
-async function playInbox(
-  { stage, client, sandbox, send, isOver, breaches }: Part,
-): Promise<string> {
+async function playInbox(part: Part): Promise<string> {
+  const { stage, client, sandbox, send, breaches } = part;
   const inbox = await client.addEndpoint(sandbox.key, { delivery: "inbox" });
   const arrived = new Map<string, { payment: string; sequence: number }>();
   const acknowledged = new Set<string>();
@@ -206,7 +204,7 @@ async function playInbox(
     while (!has_all) {
       const query = `limit=20&wait=1${after === null ? "" : `&after=${after}`}`;
       const path = `${V1}/webhook_endpoints/${inbox.id}/inbox?${query}`;
-      const response = await client.send(sandbox.key, path, {}, reads, () => has_all);
+      const response = await send(path);
       if (response.status !== 200) break;
       reads++;
       if (after !== null) page.forEach((id) => acknowledged.add(id));
@@ -224,18 +222,19 @@ async function playInbox(
     }
   };
   const reading = read();
-  await untilDone(CLIENTS, async (number, i) => {
-    await send(`${SANDBOX}/payments`, { body: COMPLETED, key: `inbox-${number}-${i}` });
-    return !isOver();
-  });
+  await repeat(
+    part,
+    CLIENTS,
+    part.isOver,
+    (name) => send(`${SANDBOX}/payments`, { body: COMPLETED, key: `inbox-${name}` }),
+  );
   const events = await stage.sql<{ id: string }[]>`
     select id from pay.events where environment_id = ${sandbox.environment_id}`;
   await within(ARRIVAL_MS, () => Promise.resolve(arrived.size >= events.length));
   has_all = true;
   await reading;
-  for (const { id } of events) {
-    if (!arrived.has(id)) breaches.push(`${id} is in no inbox`);
-  }
+  const ids = [...arrived.keys()].map((id) => [id] as const);
+  breaches.push(...differences("event", events.map(({ id }) => [id]), ids));
   const last = new Map<string, number>();
   for (const [id, { payment, sequence }] of arrived) {
     if (sequence !== (last.get(payment) ?? 0) + 1) breaches.push(`${id} is out of order`);
@@ -246,16 +245,17 @@ async function playInbox(
 
 /**
  * Each disputed payment gets winning evidence, losing evidence, an acceptance and an advance at the
- * same time. Its dispute has ended exactly once.
+ * same time. Its dispute has ended, and the invariants find a second end.
  */
-async function playDisputes({ stage, sandbox, send, isOver, breaches }: Part): Promise<string> {
+async function playDisputes(part: Part): Promise<string> {
+  const { send, breaches } = part;
   let disputes = 0;
-  await untilDone(CLIENTS, async (number, i) => {
-    const name = `dispute-${number}-${i}`;
+  await repeat(part, CLIENTS, part.isOver, async (client) => {
+    const name = `dispute-${client}`;
     const { body: payment } = await send(`${V1}/payments`, { body: DISPUTED, key: name });
     const { body: list } = await send(`${V1}/disputes?payment_id=${payment.id}`);
     const id = list.data?.[0]?.id;
-    if (id === undefined) return breaches.push(`${name} has no dispute`) < 10;
+    if (id === undefined) return breaches.push(`${name} has no dispute`);
     const moves: [path: string, body: object][] = [
       [`${V1}/disputes/${id}/evidence`, { text: "winning_evidence" }],
       [`${V1}/disputes/${id}/evidence`, { text: "losing_evidence" }],
@@ -269,15 +269,7 @@ async function playDisputes({ stage, sandbox, send, isOver, breaches }: Part): P
     disputes++;
     // A win makes the payment completed, so an advance to that status changes nothing and is 200.
     if (ended === 0 || ended > 2) breaches.push(`${id} has ended ${ended} times`);
-    return !isOver();
   });
-  const wrong = await stage.sql<{ subject_id: string; ends: number }[]>`
-    select subject_id,
-      count(*) filter (where type in ('dispute.won', 'dispute.lost'))::int as ends
-    from pay.events where environment_id = ${sandbox.environment_id}
-    group by subject_id
-    having count(*) filter (where type in ('dispute.won', 'dispute.lost')) <> 1`;
-  for (const { subject_id, ends } of wrong) breaches.push(`${subject_id} has ${ends} ends`);
   return `${disputes} disputes`;
 }
 
@@ -285,50 +277,39 @@ async function playDisputes({ stage, sandbox, send, isOver, breaches }: Part): P
  * Clients make disposable sandboxes, pay in them and delete some. Each key makes one sandbox, which
  * has its own payments and no others. The deleted ones leave nothing.
  */
-async function playDisposables({ stage, client, send, isOver, breaches }: Part): Promise<string> {
+async function playDisposables(part: Part): Promise<string> {
+  const { stage: { sql }, client, send, breaches } = part;
   const kept = new Map<string, string>();
   const deleted: string[] = [];
-  await untilDone(CLIENTS, async (number, i) => {
-    const name = `sandbox-${number}-${i}`;
+  await repeat(part, CLIENTS, part.isOver, async (client_name, i) => {
+    const name = `sandbox-${client_name}`;
     const made = await send(SANDBOXES, { body: {}, key: name });
-    if (made.status !== 201) return breaches.push(`${name}: ${made.status}`) < 10;
+    if (made.status !== 201) return breaches.push(`${name}: ${made.status}`);
     const { id, test_key } = made.body;
     const payment = { body: COMPLETED, key: "payment" };
     const paid = await client.send(test_key, `${SANDBOX}/payments`, payment);
     const list = await client.send(test_key, `${V1}/payments`);
     const ids = list.status === 200 ? list.body.data.map(({ id }: { id: string }) => id) : [];
     const is_own = paid.status === 201 && ids.length === 1 && ids[0] === paid.body.id;
-    if (!is_own) return breaches.push(`${id} has other payments`) < 10;
-    if (i % 2 === 0) {
-      kept.set(id, paid.body.id);
-      return !isOver();
-    }
+    if (!is_own) return breaches.push(`${id} has other payments`);
+    if (i % 2 === 0) return kept.set(id, paid.body.id);
     const gone = await send(`${SANDBOXES}/${id}`, { method: "DELETE", key: `${name}-delete` });
     if (gone.status !== 200) breaches.push(`${id} is not deleted: ${gone.status}`);
     const late = await client.send(test_key, `${V1}/payments`);
     if (late.status !== 401) breaches.push(`the key of ${id} still opens it`);
     deleted.push(id);
-    return !isOver();
   });
   // A purge leaves out an environment that a server purges.
   await untilNone("the deleted sandboxes are purged", async () => {
-    await stage.sql`select pay.purge()`;
-    return await stage.sql`
+    await sql`select pay.purge()`;
+    return await sql`
       select from pay.environments where public_id = any(${deleted}::text[]) limit 1`;
   }).catch((error) => breaches.push(error.message));
-  const rows = await stage.sql<{ id: string; payments: string[] }[]>`
-    select e.public_id as id, array(
-      select p.id from pay.payments p where p.environment_id = e.id
-    ) as payments
-    from pay.environments e where e.ends_at is not null`;
-  for (const { id, payments } of rows) {
-    if (payments.join() !== kept.get(id)) {
-      breaches.push(`${id} has ${payments.join() || "nothing"}`);
-    }
-    kept.delete(id);
-  }
-  for (const id of kept.keys()) breaches.push(`${id} is gone`);
-  return `${rows.length + deleted.length} disposable sandboxes`;
+  const rows = await sql<{ row: [id: string, payment: string | null] }[]>`
+    select json_build_array(e.public_id, p.id) as row from pay.environments e
+    left join pay.payments p on p.environment_id = e.id where e.ends_at is not null`;
+  breaches.push(...differences("payment", rows.map(({ row }) => row), kept));
+  return `${kept.size + deleted.length} disposable sandboxes`;
 }
 
 const PAYERS = 2;
@@ -337,50 +318,38 @@ const PAUSE_MS = 100;
 /** After these days every payment has ended, and none is old enough for retention. */
 const LAST_DAYS = 8;
 const DAY_S = 86_400;
-const CLOCK = `${SANDBOX}/clock`;
-/** Payments, and the days after which they end by themselves. */
-const KINDS = [
-  { body: { card: { token: "pm_card_authenticationRequired" } }, status: "failed", days: 1 },
-  { body: { card: { token: "pm_card_visa" }, capture: "manual" }, status: "cancelled", days: 7 },
-] as const;
+/** Payments that end by themselves: one fails after a day, one is cancelled after seven. */
+const ENDING = [
+  { card: { token: "pm_card_authenticationRequired" } },
+  { card: { token: "pm_card_visa" }, capture: "manual" },
+];
 
 /**
  * Clients make payments that end by themselves, and the clock of their sandbox advances day by day.
  * Every advance has happened once, every payment has ended at its own time, and the inbox has the
  * events in the order of time.
  */
-async function playClock(
-  { stage, client, sandbox, send, isOver, breaches }: Part,
-): Promise<string> {
-  await client.addEndpoint(sandbox.key, { delivery: "inbox" });
+async function playClock(part: Part): Promise<string> {
+  const { stage: { sql }, client, sandbox: { key, environment_id }, send, breaches } = part;
+  await client.addEndpoint(key, { delivery: "inbox" });
   const begun = await send(CLOCK, { body: { mode: "frozen" }, key: "begin" });
   const begin_ms = Date.parse(begun.body.now);
   let [payments, days, is_done] = [0, 0, false];
   const advance = async (by_days: number) => {
     days += by_days;
-    let body: Record<string, unknown> = { advance: by_days * DAY_S };
-    for (let i = 0;; i++) {
-      const { status, text } = await send(CLOCK, { body, key: `day-${days}-${i}` });
-      if (status !== 200) return void breaches.push(`an advance: ${status} ${text}`);
-      const { has_more, target } = JSON.parse(text);
-      if (!has_more) return;
-      body = { to: target };
-    }
+    const { status, text } = await client.advanceClock(key, by_days * DAY_S);
+    if (status !== 200) breaches.push(`an advance: ${status} ${text}`);
   };
   await Promise.all([
-    untilDone(PAYERS, async (number, i) => {
-      const { body } = KINDS[(number + i) % KINDS.length]!;
-      const { status } = await send(`${V1}/payments`, {
-        body: { amount: 100, currency: "EUR", ...body },
-        key: `clock-${number}-${i}`,
-      });
+    repeat(part, PAYERS, () => is_done, async (name, i) => {
+      const body = { amount: 100, currency: "EUR", ...ENDING[i % ENDING.length] };
+      const { status } = await send(`${V1}/payments`, { body, key: `clock-${name}` });
       if (status === 201) payments++;
       else breaches.push(`a payment: ${status}`);
       await pause(PAUSE_MS);
-      return !is_done;
     }),
     (async () => {
-      while (!isOver()) await advance(1);
+      while (!part.isOver()) await advance(1);
       is_done = true;
     })(),
   ]);
@@ -388,28 +357,19 @@ async function playClock(
   const { now } = (await send(CLOCK)).body;
   const expected = new Date(begin_ms + days * DAY_S * 1_000).toISOString();
   if (now !== expected) breaches.push(`now is ${now}, not ${expected}`);
-  for (const { status, days } of KINDS) {
-    const wrong = await stage.sql<{ id: string }[]>`
-      select id from pay.payments
-      where environment_id = ${sandbox.environment_id} and status = ${status}
-        and updated_at <> created_at + ${`${days} days`}::interval`;
-    for (const { id } of wrong) breaches.push(`${id} is ${status} at another time than its own`);
-  }
-  const [row] = await stage.sql<{ open: number; disordered: number }[]>`
-    select (
-      select count(*) from pay.payments
-      where environment_id = ${sandbox.environment_id} and status not in ('failed', 'cancelled')
-    )::int as open, (
-      select count(*) from (
-        select v.created_at < lag(v.created_at) over (order by i.position) as is_late
-        from pay.inbox_entries i
-        join pay.webhook_deliveries d
-          on d.environment_id = i.environment_id and d.id = i.delivery_id
-        join pay.events v on v.environment_id = d.environment_id and v.id = d.event_id
-        where i.environment_id = ${sandbox.environment_id}
-      ) o where o.is_late
-    )::int as disordered`;
-  if (row!.open > 0) breaches.push(`${row!.open} payments have not ended`);
-  if (row!.disordered > 0) breaches.push(`${row!.disordered} events are out of order in the inbox`);
+  const wrong = await sql<{ id: string; fault: string }[]>`
+    select id, 'has not ended at its own time, and is ' || status as fault from pay.payments
+    where environment_id = ${environment_id} and (status, updated_at - created_at) not in (
+      ('failed', interval '1 day'), ('cancelled', interval '7 days'))
+    union all
+    select id, 'comes late in the inbox' from (
+      select v.id, v.created_at < lag(v.created_at) over (order by i.position) as is_late
+      from pay.inbox_entries i
+      join pay.webhook_deliveries d
+        on d.environment_id = i.environment_id and d.id = i.delivery_id
+      join pay.events v on v.environment_id = d.environment_id and v.id = d.event_id
+      where i.environment_id = ${environment_id}
+    ) o where o.is_late`;
+  for (const { id, fault } of wrong) breaches.push(`${id} ${fault}`);
   return `${payments} payments through ${days} days of a clock`;
 }
