@@ -7,7 +7,6 @@ import { readCloneDocument } from "../documents/clone_documents.ts";
 import { codeBlocks } from "../documents/readme_document.ts";
 import { outputOf, runCommand } from "../common/running_command.ts";
 import { install, type InstalledPackage } from "./installed_package.ts";
-import type { PackageCase } from "./start_cases.ts";
 
 const JEST = "jest@30.2.0";
 const VITEST = "vitest@5.1.1";
@@ -30,78 +29,60 @@ const files = new Map(
   }),
 );
 
-export const RECIPE_CASES: readonly PackageCase[] = [
-  {
-    name: "recipe: node:test, and the same file on Deno",
-    run: async (installed) => {
-      const file = await write(installed, "payments.test.mjs");
-      assert.match(await succeed(installed, ["node", "--test", file]), /pass 2/);
-      assert.match(
-        await succeed(installed, [Deno.execPath(), "test", "-A", "--no-check", file]),
-        /2 passed/,
-      );
-      const rehearsals = await write(installed, "rehearsals.test.mjs");
-      assert.match(await succeed(installed, ["node", "--test", rehearsals]), /pass 3/);
-    },
-  },
-  {
-    name: "recipe: the installation from a clone, the GitHub Actions workflow, and Jest",
-    run: installFromClone,
-  },
-  {
-    name: "recipe: Vitest",
-    run: async (installed) => {
-      const file = await write(installed, "payments.test.ts");
-      await install(installed.path, [VITEST]);
-      assert.match(await succeed(installed, ["npx", "vitest", "run", basename(file)]), /1 passed/);
-    },
-  },
-  {
-    name: "recipe: Playwright",
-    run: async (installed) => {
-      const file = await write(installed, "checkout.spec.ts");
-      await write(installed, "playwright.config.ts", PLAYWRIGHT_CONFIG);
-      await install(installed.path, [PLAYWRIGHT]);
-      assert.match(
-        await succeed(installed, ["npx", "playwright", "test", basename(file)]),
-        /1 passed/,
-      );
-    },
-  },
-  {
-    name: "run sets the variables of its command, and exits with its code",
-    run: async ({ path, env, program }) => {
-      const script = "console.log(process.env.PAYMENTS_BASE_URL, process.env.PAYMENTS_API_KEY);" +
-        "process.exitCode = 3";
-      const args = [program, "run", "--", "node", "-e", script];
-      const { code, stdout, stderr } = await runCommand({ args, cwd: path, env });
-      assert.equal(code, 3, stderr);
-      assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/functions\/v1 sk_test_\w+$/m);
-      for (
-        const [name, code, message] of [
-          ["nosuchcommand", 127, '"nosuchcommand" cannot be started: there is no such program\n'],
-          [path, 126, `"${path}" cannot be started: this user may not execute it\n`],
-        ] as const
-      ) {
-        const ended = await runCommand({ args: [program, "run", "--", name], cwd: path, env });
-        assert.deepEqual([ended.code, ended.stderr], [code, message]);
-      }
-    },
-  },
-  {
-    name: "recipe: pytest",
-    run: async (installed) => {
-      const file = await write(installed, "test_payments.py");
-      const venv = join(installed.path, "venv");
-      for (
-        const args of [["python3", "-m", "venv", venv], [`${venv}/bin/pip`, "install", "pytest"]]
-      ) {
-        await outputOf(args, { cwd: installed.path });
-      }
-      assert.match(await succeed(installed, [`${venv}/bin/pytest`, "-q", file]), /2 passed/);
-    },
-  },
-];
+export async function recipeCases(
+  t: Deno.TestContext,
+  installed: InstalledPackage,
+): Promise<void> {
+  const { path, env, program } = installed;
+  const passes = async (args: readonly string[], pattern: RegExp) =>
+    assert.match(await succeed(installed, args), pattern);
+  await t.step("recipe: node:test, and the same file on Deno", async () => {
+    const file = await write(installed, "payments.test.mjs");
+    await passes(["node", "--test", file], /pass 2/);
+    await passes([Deno.execPath(), "test", "-A", "--no-check", file], /2 passed/);
+    await passes(["node", "--test", await write(installed, "rehearsals.test.mjs")], /pass 3/);
+  });
+  await t.step(
+    "recipe: the installation from a clone, the GitHub Actions workflow, and Jest",
+    () => installFromClone(installed),
+  );
+  await t.step("recipe: Vitest", async () => {
+    const file = await write(installed, "payments.test.ts");
+    await install(path, [VITEST]);
+    await passes(["npx", "vitest", "run", basename(file)], /1 passed/);
+  });
+  await t.step("recipe: Playwright", async () => {
+    const file = await write(installed, "checkout.spec.ts");
+    await write(installed, "playwright.config.ts", PLAYWRIGHT_CONFIG);
+    await install(path, [PLAYWRIGHT]);
+    await passes(["npx", "playwright", "test", basename(file)], /1 passed/);
+  });
+  await t.step("run sets the variables of its command, and exits with its code", async () => {
+    const script = "console.log(process.env.PAYMENTS_BASE_URL, process.env.PAYMENTS_API_KEY);" +
+      "process.exitCode = 3";
+    const run = (...args: string[]) =>
+      runCommand({ args: [program, "run", "--", ...args], cwd: path, env });
+    const { code, stdout, stderr } = await run("node", "-e", script);
+    assert.equal(code, 3, stderr);
+    assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/functions\/v1 sk_test_\w+$/m);
+    for (
+      const [name, code, message] of [
+        ["nosuchcommand", 127, '"nosuchcommand" cannot be started: there is no such program\n'],
+        [path, 126, `"${path}" cannot be started: this user may not execute it\n`],
+      ] as const
+    ) {
+      const ended = await run(name);
+      assert.deepEqual([ended.code, ended.stderr], [code, message]);
+    }
+  });
+  await t.step("recipe: pytest", async () => {
+    const file = await write(installed, "test_payments.py");
+    const venv = join(path, "venv");
+    await outputOf(["python3", "-m", "venv", venv], { cwd: path });
+    await outputOf([`${venv}/bin/pip`, "install", "pytest"], { cwd: path });
+    await passes([`${venv}/bin/pytest`, "-q", file], /2 passed/);
+  });
+}
 
 /**
  * Installs the package as the page says, and runs the steps of the workflow in a checkout, which

