@@ -78,8 +78,7 @@ consoleCase("an API error appears at its field, with its code", async (step, pla
 });
 
 /** Runs in the page. Returns the label of a field without its mark of an optional one. */
-// deno-lint-ignore no-explicit-any
-const nameOf = (field: any): string => field.labels[0].firstChild.textContent;
+const nameOf = (field: Element) => (field as HTMLInputElement).labels![0]!.firstChild!.textContent;
 
 consoleCase("the rarer fields of operations", async (step, { enter, make, send }) => {
   const on = await enter();

@@ -65,8 +65,7 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
       await page.getByRole("tab", { name: tab }).click();
       await press(`Copy ${tab}`);
       await button("Copied").waitFor();
-      // deno-lint-ignore no-explicit-any
-      return await page.evaluate(() => (globalThis as any).navigator.clipboard.readText());
+      return await page.evaluate(() => navigator.clipboard.readText());
     };
     const id = page.url().split("/").at(-1)!;
     const env = { PAYMENTS_API_KEY: start.test_key, PAYMENTS_BASE_URL: start.base_url };

@@ -19,19 +19,15 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
   /** The name of the focused element, and whether its focus is visible. */
   const focused = () =>
     page.evaluate(() => {
-      // deno-lint-ignore no-explicit-any
-      const { document, getComputedStyle } = globalThis as any;
-      const element = document.activeElement;
+      const element = document.activeElement as HTMLInputElement;
       // After the last element the focus passes through the browser's own controls.
-      if (element === document.body) return { name: "", visible: true };
+      if ((element as Element) === document.body) return { name: "", visible: true };
       const label = element.labels?.[0]?.textContent ?? element.textContent;
-      const marks = [element, element.nextElementSibling].filter(Boolean)
-        // deno-lint-ignore no-explicit-any
-        .flatMap((marked: any) => [getComputedStyle(marked), getComputedStyle(marked, "::after")]);
+      const marks = [element, element.nextElementSibling ?? []].flat()
+        .flatMap((marked) => [getComputedStyle(marked), getComputedStyle(marked, "::after")]);
       return {
-        name: (element.ariaLabel ?? label ?? "").trim() as string,
-        // deno-lint-ignore no-explicit-any
-        visible: marks.some((style: any) => style.outlineStyle !== "none"),
+        name: (element.ariaLabel ?? label ?? "").trim(),
+        visible: marks.some((style) => style.outlineStyle !== "none"),
       };
     });
   /** Presses Tab until an element of this name has the focus. */
@@ -137,17 +133,15 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
 
   await step("a new page's heading has the focus before the first paint", async () => {
     const at = await page.evaluate(() => {
-      // deno-lint-ignore no-explicit-any
-      const { addEventListener, document, location } = globalThis as any;
-      return new Promise<string>((resolve) => {
+      return new Promise<string | null>((resolve) => {
         // This runs after the console's own listener and its queued work, but in the same task.
         addEventListener("hashchange", async () => {
           for (let queued = 0; queued < 100; queued++) await null;
-          resolve(document.activeElement.textContent);
+          resolve(document.activeElement!.textContent);
         }, { once: true });
         // The link stays on the page. If an element is removed with its page, the browser moves the
         // focus anyway.
-        document.querySelector('nav a[href="#/payments"]').focus();
+        document.querySelector<HTMLElement>('nav a[href="#/payments"]')!.focus();
         location.hash = "#/balance";
       });
     });
@@ -181,8 +175,9 @@ async function fillIn(page: Page, scope: Locator): Promise<number> {
   }
   const lists = await scope.locator("select:visible").all();
   for (const list of lists) {
-    // deno-lint-ignore no-explicit-any
-    const last = await list.locator("option").last().evaluate((option: any) => option.value);
+    const last = await list.evaluate((list) =>
+      [...(list as HTMLSelectElement).options].at(-1)!.value
+    );
     await list.selectOption(last);
     await readAgain(page);
     assert.equal(await list.inputValue(), last);

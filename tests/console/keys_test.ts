@@ -18,17 +18,12 @@ const connectPage = (page: Page) => page.getByRole("heading", { name: "Open your
 
 /** The names of the items in the session storage. */
 function kept(page: Page): Promise<string[]> {
-  // deno-lint-ignore no-explicit-any
-  return page.evaluate(() => Object.keys((globalThis as any).sessionStorage));
+  return page.evaluate(() => Object.keys(sessionStorage));
 }
 
 /** Every text of the history entry and the address that the page can see. */
 function address(page: Page): Promise<string> {
-  return page.evaluate(() => {
-    // deno-lint-ignore no-explicit-any
-    const { location, history } = globalThis as any;
-    return JSON.stringify([location.href, history.state]);
-  });
+  return page.evaluate(() => JSON.stringify([location.href, history.state]));
 }
 
 Deno.test("keyLink() has the key in the fragment, where keyOfHash() finds it", () => {
@@ -155,11 +150,7 @@ consoleCase("a key that the tab keeps", async (step, { start, open }) => {
     await page.unrouteAll();
     await page.evaluate(([item, api_key]) => {
       const session = { api_key, scopes: null, base_url: "https://other.example/functions/v1" };
-      // deno-lint-ignore no-explicit-any
-      (globalThis as any).sessionStorage.setItem(
-        item,
-        JSON.stringify({ session, known_sandboxes: [] }),
-      );
+      sessionStorage.setItem(item, JSON.stringify({ session, known_sandboxes: [] }));
     }, [KEPT[0]!, start.test_key] as const);
     await page.reload();
     await connectPage(page).waitFor();

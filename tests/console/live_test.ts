@@ -25,8 +25,6 @@ consoleCase("a page reads after changes, and a hidden tab once a minute", async 
   await see("No payments yet");
   const hide = (hidden: boolean) =>
     page.evaluate((hidden) => {
-      // deno-lint-ignore no-explicit-any
-      const { document, Event } = globalThis as any;
       Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
       document.dispatchEvent(new Event("visibilitychange"));
     }, hidden);

@@ -123,8 +123,6 @@ consoleCase("the content security policy of the page", async (step, { origin, op
   });
   await step("blocks scripts, styles, markup and requests to other origins", async () => {
     const let_in = await page.evaluate(async (foreign) => {
-      // deno-lint-ignore no-explicit-any
-      const { document, fetch, getComputedStyle } = globalThis as any;
       const { body } = document;
       const tries: Record<string, () => unknown> = {
         script: () => {

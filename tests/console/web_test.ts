@@ -15,16 +15,11 @@ const MADE = 20;
 const SMALL = { viewport: { width: 1280, height: 500 } };
 
 /** How far the page is scrolled. Runs in the page. */
-// deno-lint-ignore no-explicit-any
-const scrolled = (page: Page) => page.evaluate(() => (globalThis as any).scrollY as number);
+const scrolled = (page: Page) => page.evaluate(() => scrollY);
 
 /** The item of a storage. Runs in the page. */
 const stored = (page: Page, storage: "localStorage" | "sessionStorage", item: string) =>
-  page.evaluate(
-    // deno-lint-ignore no-explicit-any
-    ([storage, item]) => (globalThis as any)[storage!].getItem(item) as string | null,
-    [storage, item],
-  );
+  page.evaluate(([storage, item]) => globalThis[storage].getItem(item), [storage, item] as const);
 
 consoleCase(
   "tabs, history, comparison, saved filters, Ctrl-K",
@@ -62,13 +57,8 @@ consoleCase(
         await tab.getByRole("heading", { name: "20.00 EUR" }).waitFor();
         assert.equal(hash(), "#/payments");
         // Neither the storage nor the page that has opened it tells the key.
-        assert.equal(
-          // deno-lint-ignore no-explicit-any
-          await tab.evaluate(() => (globalThis as any).sessionStorage.length as number),
-          0,
-        );
-        // deno-lint-ignore no-explicit-any
-        assert.equal(await tab.evaluate(() => (globalThis as any).opener), null);
+        assert.equal(await tab.evaluate(() => sessionStorage.length), 0);
+        assert.equal(await tab.evaluate(() => globalThis.opener), null);
         await tab.close();
       });
     }

@@ -112,8 +112,7 @@ consoleCase("tables have the columns for which they have the width", async (step
     const box = region("Ledger").getByRole("group", { name: "Chargeback" });
     await box.focus();
     await page.keyboard.press("ArrowRight");
-    // deno-lint-ignore no-explicit-any
-    await until("the box scrolls", () => box.evaluate(({ scrollLeft }: any) => scrollLeft > 0));
+    await until("the box scrolls", () => box.evaluate(({ scrollLeft }) => scrollLeft > 0));
     await page.setViewportSize(DESKTOP);
     await region("Ledger").locator("table").first().waitFor();
     await box.waitFor({ state: "detached" });

@@ -4,6 +4,7 @@
  * content security policy, and nothing in any storage of the browser but forms that were not sent
  * and saved filters, without a card number, a CVC or a key.
  */
+/// <reference lib="dom" />
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -176,18 +177,15 @@ function caseOf(
 
 /** Runs in the page. Returns all data that can stay when the page is closed: names and texts. */
 async function readStorage(): Promise<[name: string, text: string][]> {
-  // deno-lint-ignore no-explicit-any
-  const page = globalThis as any;
-  const others: string[] = [
-    // deno-lint-ignore no-explicit-any
-    ...(await page.indexedDB.databases()).map(({ name }: any) => name),
-    ...await page.caches.keys(),
-    ...(await page.navigator.serviceWorker.getRegistrations()).map(String),
-    ...(page.document.cookie === "" ? [] : [page.document.cookie]),
+  const others = [
+    ...(await indexedDB.databases()).map(({ name }) => name!),
+    ...await caches.keys(),
+    ...(await navigator.serviceWorker.getRegistrations()).map(String),
+    ...(document.cookie === "" ? [] : [document.cookie]),
   ];
   return [
-    ...Object.entries<string>(page.localStorage),
-    ...Object.entries<string>(page.sessionStorage),
+    ...Object.entries<string>(localStorage),
+    ...Object.entries<string>(sessionStorage),
     ...others.map((name): [string, string] => [name, ""]),
   ];
 }

@@ -98,8 +98,7 @@ export function consolePage(page: Page, url: string) {
     go,
     /** Opens a place with nothing of an earlier visit, and no form as it was left. */
     async fresh(place: string) {
-      // deno-lint-ignore no-explicit-any
-      await page.evaluate((item) => (globalThis as any).sessionStorage.removeItem(item), DRAFTS);
+      await page.evaluate((item) => sessionStorage.removeItem(item), DRAFTS);
       await go("balance");
       await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor();
       await go(place);

@@ -45,22 +45,20 @@ export async function look(page: Page, name: string): Promise<string[]> {
 export async function violations(page: Page, rules: string[] = []): Promise<string[]> {
   if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axe.source);
   const found = await page.evaluate(async (options) => {
-    // deno-lint-ignore no-explicit-any
-    const { violations } = await (globalThis as any).axe.run(options);
-    return violations as axe.Result[];
-  }, { resultTypes: ["violations"], ...(rules.length > 0 && { runOnly: rules }) });
+    const page = globalThis as unknown as { axe: typeof axe };
+    return (await page.axe.run(options)).violations;
+  }, { resultTypes: ["violations" as const], ...(rules.length > 0 && { runOnly: rules }) });
   return found.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
 /** Whether forced colours give the link of the current page another ground than the page. */
 export async function showsCurrent(page: Page, link = "nav a[aria-current]"): Promise<boolean> {
   await page.emulateMedia({ forcedColors: "active" });
-  const [current, html] = await Promise.all(
+  const [current = "", html] = await Promise.all(
     [link, "html"].map((selector) =>
-      page.locator(selector).first().evaluate((element) => {
-        // deno-lint-ignore no-explicit-any
-        return (globalThis as any).getComputedStyle(element).backgroundColor;
-      })
+      page.locator(selector).first().evaluate((element) =>
+        getComputedStyle(element).backgroundColor
+      )
     ),
   );
   await page.emulateMedia({ forcedColors: null });
@@ -70,8 +68,7 @@ export async function showsCurrent(page: Page, link = "nav a[aria-current]"): Pr
 /** Returns the buttons of the current page that are too small for a finger. */
 export function smallButtons(page: Page): Promise<string[]> {
   return page.locator("button, summary, .download-link").filter({ visible: true }).evaluateAll(
-    // deno-lint-ignore no-explicit-any
-    (buttons: any[], target_px) =>
+    (buttons, target_px) =>
       buttons.filter((button) => {
         const { width, height } = button.getBoundingClientRect();
         return width < target_px || height < target_px;
@@ -83,24 +80,18 @@ export function smallButtons(page: Page): Promise<string[]> {
 /** Returns what people cannot reach, read or touch in the current width of a page. */
 export function faultsOfWidth(page: Page): Promise<string[]> {
   return page.evaluate(async (target_px) => {
-    // deno-lint-ignore no-explicit-any
-    const { document, requestAnimationFrame } = globalThis as any;
     // The page judges a new width before it paints.
     for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
-    const all = (selector: string) => [...document.querySelectorAll(selector)];
-    // deno-lint-ignore no-explicit-any
-    const isWider = ({ scrollWidth, clientWidth }: any) => scrollWidth > clientWidth;
-    // deno-lint-ignore no-explicit-any
-    const isSmall = (target: any) => {
+    const all = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)];
+    const isWider = ({ scrollWidth, clientWidth }: Element) => scrollWidth > clientWidth;
+    const isSmall = (target: Element) => {
       const { width, height } = (target.closest("label") ?? target).getBoundingClientRect();
       return width > 0 && (width < target_px || height < target_px);
     };
     const wide = all(".scroll").filter((box) => box.checkVisibility() && isWider(box));
-    // deno-lint-ignore no-explicit-any
-    const right = (element: any) => element.getBoundingClientRect().right;
-    const main = document.querySelector("main");
-    // deno-lint-ignore no-explicit-any
-    const edge = right(main) - parseFloat((globalThis as any).getComputedStyle(main).paddingRight);
+    const right = (element: Element) => element.getBoundingClientRect().right;
+    const main = document.querySelector("main")!;
+    const edge = right(main) - parseFloat(getComputedStyle(main).paddingRight);
     return [
       ...all("main .card").filter((card) => right(card) > edge + 1)
         .map(({ className }) => `wider than its place: ${className}`),
