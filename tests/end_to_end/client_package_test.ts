@@ -13,6 +13,7 @@ import { readCloneDocument } from "../support/documents/clone_documents.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { lacksPrograms } from "../support/common/programs.ts";
 import { outputOf } from "../support/common/running_command.ts";
+import { variablesOf } from "../support/package/command_line.ts";
 import { OFFLINE, OTHER_NODES, otherAccount } from "../support/package/installed_package.ts";
 import { copySources, withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
@@ -73,7 +74,7 @@ Deno.test({
         await run(["npm", "exec", "--yes", `--package=${TYPESCRIPT}`, "--", "tsc"], project);
       });
       await t.step("it can be installed and used offline, by another account than root", () =>
-        withServedService(async ({ service, base_url }) => {
+        withServedService(async (served) => {
           const other = await otherAccount();
           const account = other ?? {};
           const cwd = join(folder, "offline");
@@ -82,17 +83,14 @@ Deno.test({
           await Deno.mkdir(cwd);
           await Deno.writeTextFile(manifest, '{"private":true,"type":"module"}');
           await Deno.copyFile(join(project, "shop.js"), program);
-          for (const path of [cwd, manifest, program]) {
-            if (other !== null) {
-              await Deno.chown(path, other.uid, other.gid);
-            }
+          for (const path of other === null ? [] : [cwd, manifest, program]) {
+            await Deno.chown(path, other!.uid, other!.gid);
           }
           const env = {
             ...OFFLINE,
             HOME: cwd,
             npm_config_cache: join(cwd, "cache"),
-            PAYMENTS_API_KEY: service.key.text,
-            PAYMENTS_BASE_URL: base_url,
+            ...variablesOf(served),
           };
           const args = ["npm", "install", "--no-audit", "--no-fund", archive];
           await outputOf(args, { cwd, env, account });
@@ -108,11 +106,8 @@ Deno.test({
       ];
       for (const [name, program] of programs) {
         await t.step(`the README's code runs on ${name} and prints the shown output`, () =>
-          withServedService(async ({ service, base_url }) => {
-            const printed = await run([...program, "shop.js"], project, {
-              PAYMENTS_API_KEY: service.key.text,
-              PAYMENTS_BASE_URL: base_url,
-            });
+          withServedService(async (served) => {
+            const printed = await run([...program, "shop.js"], project, variablesOf(served));
             assert.equal(printed, expected!.text);
           }));
       }

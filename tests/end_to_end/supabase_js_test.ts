@@ -43,27 +43,14 @@ for (const project_key of PROJECT_KEYS) {
     withServedService(async (served) => {
       const { supabase, sent } = supabaseOf(served, project_key);
       const headers = { Authorization: `Bearer ${served.service.key.text}` };
-      let id = "";
       await t.step("POST creates a payment and replays it", async () => {
         const options = { headers: { ...headers, "Idempotency-Key": "order-1" }, body: BODY };
         const { data, error } = await supabase.functions.invoke(PAYMENTS, options);
         assert.equal(error, null);
         assert.equal(data.status, "completed");
-        id = data.id;
         const again = await supabase.functions.invoke(PAYMENTS, options);
         assert.deepEqual(again.data, data);
         assert.equal(again.response!.headers.get("Idempotent-Replayed"), "true");
-      });
-      await t.step("GET reads one payment, and a list with a query", async () => {
-        const options = { method: "GET", headers } as const;
-        const one = await supabase.functions.invoke(`${PAYMENTS}/${id}`, options);
-        assert.equal(one.data.id, id);
-        const list = await supabase.functions.invoke(`${PAYMENTS}?limit=1`, options);
-        assert.deepEqual(list.data.data, [one.data]);
-      });
-      await t.step("POST without a body refunds the rest", async () => {
-        const refund = await supabase.functions.invoke(`${PAYMENTS}/${id}/refund`, { headers });
-        assert.equal(refund.data.payment_status, "refunded");
       });
       await t.step("a decline is a FunctionsHttpError with the service's body", async () => {
         const body = { ...BODY, outcome: "declined" };

@@ -1,6 +1,7 @@
 /** Programs of the system that tests start. */
 
 import { delimiter, join } from "node:path";
+import { launchCommand } from "./running_command.ts";
 
 /** Returns the first of the paths at which a program is installed, or null. */
 export async function findProgram(places: readonly string[]): Promise<string | null> {
@@ -29,39 +30,10 @@ export function placesOf(name: string, variable: string): string[] {
  * @param printed matches the output that has the address
  * @throws {Error} if the program ends before
  */
-export async function startListening(
-  executable: string,
-  args: string[],
-  printed: RegExp,
-): Promise<{ pid: number; url: string; close(): Promise<void> }> {
-  const child = new Deno.Command(executable, {
-    args,
-    stdin: "null",
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  let address: string | undefined;
-  while (address === undefined) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error(`${executable} has ended: ${text}`);
-    text += value;
-    address = printed.exec(text)?.[1];
-  }
-  // It logs each request; the pipe must not fill.
-  const drained = (async () => {
-    while (!(await reader.read()).done);
-  })();
-  return {
-    pid: child.pid,
-    url: `http://${address}`,
-    async close() {
-      child.kill("SIGKILL");
-      await child.status;
-      await drained;
-    },
-  };
+export async function startListening(executable: string, args: string[], printed: RegExp) {
+  const { pid, printed: isPrinted, end } = launchCommand({ args: [executable, ...args] });
+  const [, address] = await isPrinted(printed);
+  return { pid, url: `http://${address}`, close: async () => void await end("SIGKILL") };
 }
 
 /** Returns the programs that this machine lacks. */

@@ -9,11 +9,11 @@ import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
 import type { LoginRole } from "../../../apps/server/postgres/embedded_postgres.ts";
 import { freePort } from "../common/free_port.ts";
 import { findProgram, listens } from "../common/programs.ts";
+import { launchCommand } from "../common/running_command.ts";
+import { until } from "../common/until.ts";
 
 /** Paths of the program. Debian installs it in a folder that is not on every user's PATH. */
 const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
-const START_WAIT_MS = 10_000;
-const POLL_MS = 20;
 
 /** Returns the path of the program, or null if it is not installed. */
 export function findPgbouncer(): Promise<string | null> {
@@ -45,7 +45,6 @@ export async function startPgbouncer(
     default_pool_size: 8,
     max_client_conn: 1_000,
     server_idle_timeout: 5,
-    logfile: join(folder, "log"),
     ...settings,
   };
   await Deno.writeTextFile(
@@ -60,29 +59,13 @@ export async function startPgbouncer(
   // Like PostgreSQL, pgbouncer refuses to run as root.
   const account = await postgresAccount();
   await giveTo(account, folder);
-  const child = new Deno.Command(program, {
-    args: ["-q", join(folder, "ini")],
-    cwd: folder,
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-    ...account,
-  }).spawn();
-  let has_ended = false;
-  const ended = child.status.then(() => has_ended = true);
+  const pooler = launchCommand({ args: [program, join(folder, "ini")], cwd: folder, account });
   const close = async () => {
-    if (!has_ended) child.kill("SIGKILL");
-    await ended;
+    await pooler.end("SIGKILL");
     await Deno.remove(folder, { recursive: true });
   };
-  for (const until = Date.now() + START_WAIT_MS; !await listens(port);) {
-    if (has_ended || Date.now() > until) {
-      const words = await Deno.readTextFile(join(folder, "log")).catch(() => "");
-      await close();
-      throw new Error(`pgbouncer did not start: ${words}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
+  await until("pgbouncer listens", async () => pooler.hasEnded() || await listens(port));
+  if (pooler.hasEnded()) throw new Error(`pgbouncer did not start: ${pooler.output()}`);
   return {
     port,
     /** URL of its console, which takes commands such as `pause` and `resume`. */
