@@ -345,15 +345,12 @@ Deno.test("deno task archive writes to a bucket", () =>
     withTemporaryFolder(async (folder) => {
       await store(12, 3);
       const port = freePort();
-      const server = new Deno.Command("npx", {
-        args: ["-y", "s3rver@3.7.1", "-d", folder, "-a", "127.0.0.1", "-p", String(port), "-s"]
-          .concat("--configure-bucket", "kept"),
-        stdin: "null",
-        stdout: "null",
-        stderr: "null",
+      const serve = ["npx", "-y", "s3rver@3.7.1", "-d", folder, "-a", "127.0.0.1"];
+      const server = launchCommand({
+        args: [...serve, "-p", String(port), "-s", "--configure-bucket", "kept"],
         // npx passes no signal on, so the test ends the whole group.
         detached: true,
-      }).spawn();
+      });
       try {
         await until("the bucket responds", () =>
           fetch(`http://127.0.0.1:${port}/`).then((r) =>
@@ -375,7 +372,7 @@ Deno.test("deno task archive writes to a bucket", () =>
       } finally {
         Deno.env.delete("AWS_ENDPOINT_URL");
         Deno.kill(-server.pid, "SIGTERM");
-        await server.status;
+        await server.ended;
       }
     })
   ));
