@@ -26,7 +26,7 @@ export function readMatch({ fee }: Values<"fee">, names: readonly string[]) {
       "match needs a provider event and what it is about: match EVENT pay_...|re_...|tr_...|bf-...",
     );
   }
-  // Several, or a batch or file for a bank (`bf-…`): the orders that the bank has booked as one entry.
+  // Several, or a batch or file for a bank (`bf-…`): the bank has booked the orders as one entry.
   const targets = [first, ...others] as const;
   for (const target of targets) {
     if (TARGETS.some((prefix) => isId(prefix, target)) || BATCH.test(target)) continue;
@@ -38,7 +38,7 @@ export function readMatch({ fee }: Values<"fee">, names: readonly string[]) {
   if (fee !== undefined && !FEE.test(fee)) {
     throw new UsageError("--fee must be an amount such as 3.50, without its currency");
   }
-  // What the bank took inside of the amount; null: nothing more than it told.
+  // The fee is inside of the amount; null: nothing more than the bank told.
   return { event: readEventName(event), targets, fee: fee ?? null };
 }
 

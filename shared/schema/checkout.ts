@@ -50,4 +50,3 @@ export type Checkout = z.infer<typeof Checkout>;
 
 export const PaidCheckout = Checkout.extend({ payment: Payment.describe("The new attempt") })
   .describe("A checkout with its new attempt");
-export type PaidCheckout = z.infer<typeof PaidCheckout>;

@@ -24,7 +24,6 @@ export const SepaInstrumentMethod = z.object({ type: z.literal("sepa"), iban: Sh
 
 export const InstrumentMethod = z.discriminatedUnion("type", [CardMethod, SepaInstrumentMethod])
   .describe("The card or account, masked");
-export type InstrumentMethod = z.infer<typeof InstrumentMethod>;
 
 export const Instrument = z.object({
   id: id("ins_"),

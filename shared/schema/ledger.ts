@@ -20,7 +20,6 @@ export const LedgerEntry = z.object({
   transfer_id: id("tr_").nullable().describe("The transfer that moved the money, or null"),
   created_at: Instant,
 }).describe("One side of a ledger transaction. An entry never changes");
-export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
 /**
  * A sum of amounts: a JSON integer of any size. It does not use zod's `int()`, which accepts only
@@ -46,4 +45,3 @@ export const Balance = z.object({
     "The balance of each account in each currency",
   ),
 }).describe("The balances of all accounts in all currencies");
-export type Balance = z.infer<typeof Balance>;

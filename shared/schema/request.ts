@@ -25,7 +25,6 @@ export const IdempotencyKey = z.object({
       "is under way",
   ),
 }).describe("An idempotency key that an API key has used within the last 24 hours");
-export type IdempotencyKey = z.infer<typeof IdempotencyKey>;
 
 const LoggedBody = z.record(z.string(), z.unknown()).nullable().optional();
 
@@ -61,4 +60,3 @@ export const LoggedRequest = z.object({
   ),
   response_body: LoggedBody.describe("Body of the response, as `request_body`"),
 }).describe("A request that a sandbox has received");
-export type LoggedRequest = z.infer<typeof LoggedRequest>;

@@ -8,11 +8,11 @@ import { mustBe } from "./requirement.ts";
 import { id, Instant } from "./values.ts";
 
 /** Shortest time in seconds until a disposable sandbox ends. The service chose the number. */
-export const MIN_SANDBOX_S = 60;
+const MIN_SANDBOX_S = 60;
 /** Longest life of a disposable sandbox in seconds: 7 days. The service chose the number. */
-export const MAX_SANDBOX_S = 604_800;
+const MAX_SANDBOX_S = 604_800;
 /** Time in seconds until a disposable sandbox ends by default: one day. */
-export const DEFAULT_SANDBOX_S = 86_400;
+const DEFAULT_SANDBOX_S = 86_400;
 /** Longest seed of a sandbox in characters. The service chose the number. */
 const MAX_SEED = 100;
 
@@ -66,7 +66,6 @@ export const DisposableSandbox = z.object({
         "`skseeded_test_…`. Only creation shows it",
     ),
 }).describe("A disposable sandbox");
-export type DisposableSandbox = z.infer<typeof DisposableSandbox>;
 
 export const ListSandboxesQuery = z.object({
   ...page("env_"),

@@ -20,7 +20,6 @@ export const Transcript = z.string().describe(
     "with method, path, idempotency key and body, and the `answer` with status, request id and " +
     "body. API keys are left out",
 );
-export type Transcript = z.infer<typeof Transcript>;
 
 const Count = z.number().int().min(0).describe("Number of deleted resources of this kind");
 

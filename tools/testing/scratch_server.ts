@@ -13,7 +13,7 @@ const MEMORY_BYTES = 1024 ** 3;
 /** Test files run in parallel, and each opens several connections. */
 const MAX_CONNECTIONS = "300";
 
-export interface RunServer {
+interface RunServer {
   superuser_url: string;
   programs_home: string;
   /** Stops the server if this run has started it. */
