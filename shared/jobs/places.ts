@@ -9,7 +9,7 @@ import type { CostlyWorkBounds } from "./costly_work.ts";
 import { FairQueue } from "./fair_queue.ts";
 
 /**
- * Most open connections of a server (ADR 0024). The functions of a Supabase project count as one.
+ * Most open connections of a server. The functions of a Supabase project count as one.
  */
 export const CONNECTIONS = 1_024;
 

@@ -20,7 +20,7 @@ export interface SlotBounds {
  * take some hundred milliseconds and keep all slots.
  */
 const QUICK_MS = 500;
-/** Idle owners that `SlotsByName` remembers (ADR 0017). */
+/** Idle owners that `SlotsByName` remembers. */
 const MAX_REMEMBERED = 4096;
 /** Weight of the newest job in the moving average of durations. */
 const PACE_WEIGHT = 1 / 8;

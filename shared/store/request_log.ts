@@ -143,6 +143,7 @@ export class RequestLog {
   #next: { timer: ReturnType<typeof setTimeout>; end: () => void } | undefined;
   #pause_ms = 0;
   #writing: Promise<void> = Promise.resolve();
+  #is_writing = false;
   #lost = 0;
   #is_closed = false;
 
@@ -191,6 +192,8 @@ export class RequestLog {
 
   /** Writes what waits and stops. Entries that the database does not take are lost and counted. */
   async close(): Promise<void> {
+    // What a write under way cannot write waits for the second one.
+    await this.flush();
     this.#is_closed = true;
     await this.flush();
   }
@@ -210,7 +213,8 @@ export class RequestLog {
   }
 
   #schedule(): void {
-    if (this.#next !== undefined) return;
+    // A write schedules the next one, after its pause.
+    if (this.#next !== undefined || this.#is_writing) return;
     const { promise, resolve: end } = Promise.withResolvers<void>();
     const wait_ms = this.#pause_ms || this.#limits.collect_ms;
     this.#next = { timer: setTimeout(() => this.flush(), wait_ms), end };
@@ -226,6 +230,7 @@ export class RequestLog {
     this.#count = requests.length;
     const again: Entry[] = [];
     let is_away = false;
+    this.#is_writing = true;
     while (waiting.length > 0 && !is_away) {
       this.#reportLoss();
       await sendBatch(waiting.splice(0, most), {
@@ -243,6 +248,7 @@ export class RequestLog {
     }
     this.#keep([...again, ...waiting], requests.length);
     this.#reportLoss();
+    this.#is_writing = false;
     this.#pause_ms = is_away ? Math.min(2 * this.#pause_ms || collect_ms, MAX_PAUSE_MS) : 0;
     if (this.#requests.size + this.#replays.size > 0) this.#schedule();
   }

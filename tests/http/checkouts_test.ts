@@ -282,6 +282,8 @@ const REFUSED: [name: string, body: Body, param: string][] = [
   ["no end of a checkout that is no link", { expires_at: null }, "expires_at"],
   ["a script as a return_url", { return_url: "javascript:alert(1)" }, "return_url"],
   ["another scheme as a cancel_url", { cancel_url: "data:text/html,1" }, "cancel_url"],
+  ["a language by name", { locale: "german" }, "locale"],
+  ["a longer name", { customer: { name: "a".repeat(201) } }, "customer.name"],
 ];
 
 serviceCase("creates and reads of checkouts", async (t, service) => {

@@ -91,6 +91,8 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
     const text = "é".repeat(20_000);
     const { body } = await send(service, dispute.id, { text });
     assert.equal(body.evidence.text, text);
+    const longer = await send(service, dispute.id, { text: text + "é" });
+    assertRefused(longer, 400, "invalid_parameter", "text");
   });
   await assertSilent(service.sql);
 });

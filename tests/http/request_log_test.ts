@@ -155,6 +155,10 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
       assert.equal(found.length, count);
     });
   }
+  for (const query of ["status=4XX", "status=99", "method=get"]) {
+    const refused = await service.call("GET", `${LOG}?${query}`);
+    assertRefused(refused, 400, "invalid_parameter", query.split("=")[0]);
+  }
 }, LOGGED);
 
 serviceCase("GET /requests/{id} shows the bodies without secrets", async (t, service) => {

@@ -308,7 +308,7 @@ async function advanceClock(
   assert.deepEqual([{ expired_payments, disputes_closed }], did, text);
 }
 
-/** What an action of the chaos plan has besides. */
+/** The further members of an action of the chaos plan. */
 const PLANNED = { currency: "EUR", which: 0 };
 /** Prefixes of the ids that do not exist, except for payments. */
 const NOBODY: Partial<Record<ChangeStep["do"], string>> = {

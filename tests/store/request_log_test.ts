@@ -108,6 +108,18 @@ Deno.test("RequestLog keeps requests while the database is unavailable", async (
   assert.deepEqual([sent[0]!.replays, sent[1]!.replays, lost], [[["a", 1]], [], [1]]);
 });
 
+Deno.test("RequestLog that closes beside a failing write writes what waits", async () => {
+  const { log, sent, lost } = openLog((n) =>
+    n === 1 ? Promise.reject(driverError("57P01")) : Promise.resolve()
+  );
+  for (let i = 0; i < 6; i++) log.logRequest(entryOf(i));
+  const flushed = log.flush();
+  await log.close();
+  await flushed;
+  assert.deepEqual(sent.map(({ ids }) => ids.length), [4, 4, 2]);
+  assert.deepEqual(lost, []);
+});
+
 Deno.test("RequestLog counts entries that the database refuses or never takes", async () => {
   const refused = openLog((n) => n < 3 ? Promise.reject(driverError("23514")) : Promise.resolve());
   for (let i = 0; i < 3; i++) refused.log.logRequest(entryOf(i));

@@ -3,6 +3,9 @@
 import assert from "node:assert/strict";
 import type { CallOptions, TestService } from "../service/service.ts";
 
+/** More than any list of a test has. */
+const MOST_PAGES = 1_000;
+
 /** Returns the pages of a list. The path has a query. */
 export async function readPages(
   { call }: Pick<TestService, "call">,
@@ -16,6 +19,7 @@ export async function readPages(
     assert.equal(status, 200, text);
     const { data, has_more, next_cursor } = body;
     pages.push({ data, text });
+    assert.ok(pages.length < MOST_PAGES, "the list does not end");
     if (!has_more) {
       assert.equal(next_cursor, null);
       return pages;
