@@ -7,7 +7,7 @@ import { type Random, randomOf } from "../core/random.ts";
 import { pause } from "../common/until.ts";
 
 /** Probability of each fault for a chunk of bytes, 0 to 1. */
-export interface FaultRates {
+interface FaultRates {
   /** Closes both sides. */
   reset: number;
   /** Delays the bytes by `stall_ms`. */

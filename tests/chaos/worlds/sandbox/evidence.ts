@@ -26,7 +26,7 @@ export interface Evidence {
   drained: { redelivered: Set<string>; faults: string[] };
 }
 
-export type Rows = Awaited<ReturnType<typeof readRows>>;
+type Rows = Awaited<ReturnType<typeof readRows>>;
 
 /** Reads the rows of a run that has come to rest. */
 export async function readRows(sql: postgres.Sql, environments: Environments) {
