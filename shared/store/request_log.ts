@@ -143,7 +143,8 @@ export class RequestLog {
   #next: { timer: ReturnType<typeof setTimeout>; end: () => void } | undefined;
   #pause_ms = 0;
   #writing: Promise<void> = Promise.resolve();
-  #is_writing = false;
+  /** The writes that are under way or follow, one after the other. */
+  #writes = 0;
   #lost = 0;
   #is_closed = false;
 
@@ -173,6 +174,7 @@ export class RequestLog {
     // As many newer ones wait, so the log would delete them.
     if (own.length >= 2 * stored) this.#count -= own.splice(0, stored).length;
     this.#schedule();
+    if (this.#isHalfFull() && this.#writes === 0 && this.#pause_ms === 0) this.flush();
   }
 
   countReplay(environment_id: string, api_key_id: string, key: string): void {
@@ -185,6 +187,7 @@ export class RequestLog {
     const next = this.#next;
     clearTimeout(next?.timer);
     this.#next = undefined;
+    this.#writes++;
     this.#writing = this.#writing.then(() => this.#write());
     await this.#writing;
     next?.end();
@@ -192,7 +195,7 @@ export class RequestLog {
 
   /** Writes what waits and stops. Entries that the database does not take are lost and counted. */
   async close(): Promise<void> {
-    // What a write under way cannot write waits for the second one.
+    // A write under way puts back the entries that the database does not take now.
     await this.flush();
     this.#is_closed = true;
     await this.flush();
@@ -202,6 +205,11 @@ export class RequestLog {
     let own = this.#requests.get(environment_id);
     if (own === undefined) this.#requests.set(environment_id, own = []);
     return own;
+  }
+
+  /** Then it is written at once: the other half is for requests that come meanwhile. */
+  #isHalfFull(): boolean {
+    return this.#count >= this.#limits.waiting / 2;
   }
 
   #addReplays(replay: CountedReplay): void {
@@ -214,9 +222,9 @@ export class RequestLog {
 
   #schedule(): void {
     // A write schedules the next one, after its pause.
-    if (this.#next !== undefined || this.#is_writing) return;
+    if (this.#next !== undefined || this.#writes > 0) return;
     const { promise, resolve: end } = Promise.withResolvers<void>();
-    const wait_ms = this.#pause_ms || this.#limits.collect_ms;
+    const wait_ms = this.#pause_ms || (this.#isHalfFull() ? 0 : this.#limits.collect_ms);
     this.#next = { timer: setTimeout(() => this.flush(), wait_ms), end };
     this.#background(promise);
   }
@@ -230,7 +238,6 @@ export class RequestLog {
     this.#count = requests.length;
     const again: Entry[] = [];
     let is_away = false;
-    this.#is_writing = true;
     while (waiting.length > 0 && !is_away) {
       this.#reportLoss();
       await sendBatch(waiting.splice(0, most), {
@@ -248,7 +255,7 @@ export class RequestLog {
     }
     this.#keep([...again, ...waiting], requests.length);
     this.#reportLoss();
-    this.#is_writing = false;
+    this.#writes--;
     this.#pause_ms = is_away ? Math.min(2 * this.#pause_ms || collect_ms, MAX_PAUSE_MS) : 0;
     if (this.#requests.size + this.#replays.size > 0) this.#schedule();
   }

@@ -324,6 +324,20 @@ serviceCase("the log keeps the last 1000 requests and 30 days", async (t, servic
     ]);
     assert.deepEqual(await kept(service.key), [1000, `${now!.prefix}${"251".padStart(17, "0")}`]);
   });
+  await t.step("no more of them are written together", async () => {
+    await service.sql`delete from pay.requests`;
+    const [{ stored }] = await service.sql<[{ stored: number }]>`
+      select pay_internal.stored_requests() as stored`;
+    for (let i = 0; i < stored + 5; i++) {
+      service.deps.request_log.logRequest({
+        ...{ environment_id: service.key.environment_id, api_key_id: service.key.id },
+        ...{ id: `${now!.prefix}${String(i).padStart(17, "0")}`, method: "GET", path: PAYMENTS },
+        ...{ status: 200, duration_us: 1, at: new Date().toISOString() },
+      });
+    }
+    await service.deps.request_log.flush();
+    assert.deepEqual(await kept(service.key), [stored, `${now!.prefix}${"5".padStart(17, "0")}`]);
+  });
   await t.step("30 days", async () => {
     await service.sql`delete from pay.requests`;
     await fill(service.key, 30, now!.old);

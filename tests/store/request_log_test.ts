@@ -27,7 +27,10 @@ function entryOf(id: number, environment_id = "env_1"): RequestLogEntry {
 }
 
 /** A queue whose statements a test decides, with what they carried and what was lost. */
-function openLog(respond: (n: number) => Promise<unknown> = () => Promise.resolve()) {
+function openLog(
+  respond: (n: number) => Promise<unknown> = () => Promise.resolve(),
+  limits = LIMITS,
+) {
   const sent: Sent[] = [];
   const lost: number[] = [];
   const log = new RequestLog(
@@ -40,7 +43,7 @@ function openLog(respond: (n: number) => Promise<unknown> = () => Promise.resolv
     },
     (count) => lost.push(count),
     () => {},
-    LIMITS,
+    limits,
   );
   return { log, sent, lost };
 }
@@ -68,6 +71,16 @@ Deno.test("RequestLog writes after a moment, and what a flush has written only o
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   assert.deepEqual(sent.map(({ ids }) => ids), [["req_0"], ["req_1"]]);
+});
+
+Deno.test("RequestLog writes at once when half of its places are taken", async () => {
+  const { log, sent, lost } = openLog(undefined, { ...LIMITS, collect_ms: 60_000 });
+  for (let i = 0; i < 40; i++) {
+    log.logRequest(entryOf(i, `env_${i}`));
+    if (i % 10 === 9) await new Promise((resolve) => setTimeout(resolve));
+  }
+  await log.close();
+  assert.deepEqual([sent.flatMap(({ ids }) => ids).length, lost], [40, []]);
 });
 
 Deno.test("RequestLog writes the newest requests of a sandbox, as many as are stored", async () => {
