@@ -7,7 +7,7 @@ import type { Transport } from "./transport.ts";
 
 /** Operations that send requests with the key of the client. */
 export class Resource {
-  /** It shows no secret. */
+  /** All its fields are private, so a resource in a log shows no secret. */
   protected readonly transport: Transport;
 
   constructor(transport: Transport) {

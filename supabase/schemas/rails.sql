@@ -1,7 +1,7 @@
 -- Purpose: the rules of rails by which database functions decide. "deno task generate" writes the
--- names from shared/domain/rails.ts, as it does for each list with a comment in it. In
--- PL/pgSQL, because a function in SQL is planned again by each statement that calls it: 50 us for
--- each payment whose words are written.
+-- names from shared/domain/rails.ts, as it does for each list with a comment in it. They are in
+-- PL/pgSQL, because each statement that calls a function in SQL with settings of its own plans it
+-- again: 50 us for each payment whose words are written.
 
 -- Whether a live payment needs the token of the provider.
 create or replace function pay_internal.rail_needs_token(p_method_kind text)

@@ -10,6 +10,7 @@ import { databaseUrl, withServer } from "./scratch_server.ts";
 
 /** Space in memory for the files of a run: three times what one has needed. */
 const MEMORY_BYTES = 4 * 1024 ** 3;
+
 /**
  * Runs `work` with a server for tests and the folder of its files. Removes the databases and the
  * folder afterwards, also after Ctrl-C.

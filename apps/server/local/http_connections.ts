@@ -253,7 +253,8 @@ class OpenConnections {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** Resolves when the signal is aborted, or at once if it is. */
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve());

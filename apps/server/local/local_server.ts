@@ -8,6 +8,7 @@ import { ApiError, invalidParameter, tryAgain } from "../../../shared/core/error
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { renderError } from "../../../shared/domain/changes/error_body.ts";
 import {
+  aborted,
   CONNECTION_LIMITS,
   type ConnectionInfo,
   type ConnectionLimits,
@@ -110,12 +111,8 @@ export async function openLocalServer(
     if (notice_ms > 0) await new Promise((resolve) => setTimeout(resolve, notice_ms));
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);
-    while (in_flight > 0 && !abort.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        idle = resolve;
-        abort.signal.addEventListener("abort", () => resolve());
-      });
-    }
+    const done = new Promise<void>((resolve) => idle = resolve);
+    if (in_flight > 0) await Promise.race([done, aborted(abort.signal)]);
     await server.shutdown();
     clearTimeout(timer);
   };
