@@ -107,9 +107,9 @@ async function openLocalstripe(atEnd: AtEnd): Promise<Peer | null> {
     return reportMissing("localstripe", "LOCALSTRIPE_PYTHON names no Python with it");
   }
   const port = freePort();
-  const child = await startLocalstripe(port);
-  atEnd(() => end(child));
-  return stripePeer("localstripe", "in memory", child.pid, port);
+  const { pid, close } = await startLocalstripe(port);
+  atEnd(close);
+  return stripePeer("localstripe", "in memory", pid, port);
 }
 
 /** Either program takes Stripe's requests. The form is as long as the body of our create. */

@@ -1,5 +1,6 @@
 /** Cards that the double keeps: customers, payment methods, and cards that are saved alone. */
 
+import type { StripeActions } from "./double.ts";
 import type { StripeObject } from "./journal.ts";
 import { paymentMethod, type Token, TOKENS } from "./tokens.ts";
 import {
@@ -97,8 +98,11 @@ export function detach(work: Work, id: string): Outcome {
 }
 
 /** The network gives a card another expiry. */
-export function renew(work: Work, id: string, exp_year: number): Outcome {
-  const method = work.find("payment_method", id);
+export function renew(
+  work: Work,
+  { payment_method, exp_year }: StripeActions["renew"],
+): Outcome {
+  const method = work.find("payment_method", payment_method);
   if (!method?.customer) return unexpectedState(method);
   work.put(method).card.exp_year = exp_year;
   work.event("payment_method.automatically_updated", method);

@@ -4,20 +4,18 @@
  */
 
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { freePort } from "../common/free_port.ts";
+import { launch } from "../common/process.ts";
 import type { Fault } from "./faults.ts";
 import type { KINDS, StripeObject } from "./journal.ts";
 import { has_localstripe, PYTHON, startLocalstripe } from "./localstripe.ts";
 import type { NotificationSettings } from "./notifications.ts";
 
-const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
-
 /** Everything that happened at the double, the oldest first. */
 export type StripeBooks = Record<typeof KINDS[number], StripeObject[]>;
 
 /** Actions of payers, banks and Stripe. An action that is not possible throws. */
-interface StripeActions {
+export interface StripeActions {
   /** Opens a dispute; by default over all that is not refunded. */
   disputes: { payment_intent: string; amount?: number; reason?: string };
   close_dispute: { dispute: string; status: "won" | "lost" | "prevented" };
@@ -37,7 +35,7 @@ interface StripeActions {
  * A running double. An owner is a secret key such as `sk_live_1`, or a connected account under it:
  * `sk_live_1/acct_1`. Each owner sees its own objects alone.
  */
-export type StripeDouble = NonNullable<Awaited<ReturnType<typeof startStripeDouble>>>;
+export type StripeDouble = Awaited<ReturnType<typeof startStripeDouble>>;
 
 /** Whether tests with the double are skipped. In CI a missing localstripe is a failure. */
 export const no_stripe_double = !has_localstripe && Deno.env.get("CI") === undefined;
@@ -45,16 +43,16 @@ if (no_stripe_double) {
   console.warn(`Tests with localstripe are not run unless CI is set: ${PYTHON} does not have it`);
 }
 
-/** Starts a double with empty books, or returns null if localstripe is missing. */
+/** Starts a double with empty books. Throws if localstripe is missing. */
 export async function startStripeDouble() {
-  if (!has_localstripe) return null;
+  if (!has_localstripe) throw new Error("localstripe is not installed");
   const folder = await Deno.makeTempDir({ prefix: "payments-stripe-" });
   const [port, admin_port, engine_port] = [freePort(), freePort(), freePort()];
-  const args = [
-    `http://127.0.0.1:${engine_port}`,
-    join(folder, "journal.jsonl"),
-    ...[port, admin_port].map(String),
-  ];
+  const start = () =>
+    launch(import.meta.resolve("./double_process.ts"), {
+      ...{ engine_url: `http://127.0.0.1:${engine_port}`, port, admin_port },
+      journal: join(folder, "journal.jsonl"),
+    });
   const admin = async (action: string, given?: unknown) => {
     const body = given === undefined ? null : JSON.stringify(given);
     const response = await fetch(`http://127.0.0.1:${admin_port}/${action}`, {
@@ -66,7 +64,7 @@ export async function startStripeDouble() {
     return JSON.parse(text);
   };
   let engine = await startLocalstripe(engine_port);
-  let double = await startDouble(args);
+  let double = await start();
   return {
     base_url: `http://127.0.0.1:${port}`,
     plant: (...faults: Fault[]): Promise<void> => admin("faults", faults),
@@ -85,39 +83,17 @@ export async function startStripeDouble() {
       admin(`books${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`),
     /** Kills the process of the double and starts it again on the same port and journal. */
     async restart() {
-      await kill(double);
-      double = await startDouble(args);
+      await double.kill();
+      double = await start();
     },
     /** Kills localstripe, which forgets everything, and starts it again. */
     async restartEngine() {
-      await kill(engine);
+      await engine.close();
       engine = await startLocalstripe(engine_port);
     },
     async close() {
-      await Promise.all([kill(double), kill(engine)]);
+      await Promise.all([double.kill(), engine.close()]);
       await Deno.remove(folder, { recursive: true });
     },
   };
-}
-
-async function startDouble(args: string[]): Promise<Deno.ChildProcess> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-check", "-A", PROCESS, ...args],
-    stdin: "null",
-    stdout: "piped",
-  }).spawn();
-  const reader = child.stdout.getReader();
-  const { done } = await reader.read();
-  if (done) throw new Error("the double of Stripe has ended");
-  await reader.cancel();
-  return child;
-}
-
-async function kill(child: Deno.ChildProcess): Promise<void> {
-  try {
-    child.kill("SIGKILL");
-  } catch {
-    // It has ended by itself.
-  }
-  await child.status;
 }

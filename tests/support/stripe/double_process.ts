@@ -4,21 +4,20 @@
  * payouts and connected accounts. It shares no code with the service, and leaves the names of
  * parameters to stripe-mock (stripe_documents_test.ts). A second port plants faults and shows the
  * books.
- *
- * Arguments: the URL of localstripe, the journal's path and the two ports. It prints a line when
- * both ports listen.
  */
 
 import { createServer, type ServerResponse } from "node:http";
+import { onLines, settingsOf, tell } from "../common/process.ts";
 import { Api, type HttpCall } from "./api.ts";
 import { renew } from "./cards.ts";
+import type { StripeActions } from "./double.ts";
 import { Engine, EngineAway } from "./engine.ts";
 import { Faults, SERVER_ERROR } from "./faults.ts";
 import { Journal, KINDS } from "./journal.ts";
 import { createPayout, moveBalance, settleRefund } from "./money.ts";
 import { Notifier } from "./notifications.ts";
 import { cancel } from "./payments.ts";
-import { done, type Outcome, unexpectedState } from "./work.ts";
+import { done, type Outcome, unexpectedState, type Work } from "./work.ts";
 
 /** Serves one port. With node:http a server can close a connection without a response. */
 function listen(
@@ -46,11 +45,35 @@ function listen(
   return new Promise((resolve) => void server.listen(port, "127.0.0.1", resolve));
 }
 
-/** Responds to a call of the admin port. The members of the body depend on the action. */
+type Act<Given> = (work: Work, given: Given) => Outcome | Promise<Outcome>;
+
+/** Each action, with the member that names the object or the owner that it changes. */
+const ACTIONS: {
+  [A in keyof StripeActions]: [target: keyof StripeActions[A], Act<StripeActions[A]>];
+} = {
+  disputes: ["payment_intent", (work, { payment_intent, amount, reason }) => {
+    const intent = work.find("payment_intent", payment_intent);
+    const charge = work.find("charge", intent?.latest_charge);
+    if (!charge?.amount_captured) return unexpectedState(intent);
+    return done(work.dispute(charge, amount, reason));
+  }],
+  close_dispute: ["dispute", (work, { dispute, status }) => work.closeDispute(dispute, status)],
+  settle_refund: ["refund", (work, { refund, status }) => settleRefund(work, refund, status)],
+  movements: ["owner", moveBalance],
+  payouts: ["owner", createPayout],
+  expire: [
+    "payment_intent",
+    (work, { payment_intent: id }) => cancel(work, id, { cancellation_reason: "automatic" }),
+  ],
+  renew: ["payment_method", renew],
+};
+
+/** Responds to a call of the admin port. */
 async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
   const given = text ? JSON.parse(text) : {};
   const ok = { status: 200, body: {} };
-  switch (url.pathname.slice(1)) {
+  const action = url.pathname.slice(1);
+  switch (action) {
     case "books": {
       const owner = url.searchParams.get("owner");
       const all = KINDS.map((kind) => [kind, api.journal.list(owner, kind)]);
@@ -64,44 +87,21 @@ async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
       return api.faults.clear(), ok;
     case "notifications":
       return api.notifier.configure(given), ok;
-    case "disputes":
-      return await api.change(given.payment_intent, (work) => {
-        const intent = work.find("payment_intent", given.payment_intent);
-        const charge = work.find("charge", intent?.latest_charge);
-        if (!charge?.amount_captured) return unexpectedState(intent);
-        return done(work.dispute(charge, given.amount, given.reason));
-      });
-    case "close_dispute":
-      return await api.change(given.dispute, (work) => {
-        return work.closeDispute(given.dispute, given.status);
-      });
-    case "settle_refund":
-      return await api.change(given.refund, (work) => {
-        return settleRefund(work, given.refund, given.status);
-      });
-    case "movements":
-      return await api.change(given.owner, (work) => moveBalance(work, given));
-    case "payouts":
-      return await api.change(given.owner, (work) => createPayout(work, given.currency));
-    case "expire":
-      return await api.change(given.payment_intent, (work) => {
-        return cancel(work, given.payment_intent, { cancellation_reason: "automatic" });
-      });
-    case "renew":
-      return await api.change(given.payment_method, (work) => {
-        return renew(work, given.payment_method, given.exp_year);
-      });
   }
-  return { status: 404, body: {} };
+  const [target, act] = ACTIONS[action as keyof StripeActions] as [string, Act<unknown>];
+  return await api.change(given[target], (work) => act(work, given));
 }
 
-const [engine_url = "", journal_path = "", port, admin_port] = Deno.args;
-const journal = new Journal(journal_path);
+const { engine_url, journal: path, port, admin_port } = settingsOf<
+  { engine_url: string; journal: string; port: number; admin_port: number }
+>();
+const journal = new Journal(path);
 const api = new Api(journal, new Engine(engine_url), new Faults(), new Notifier(journal));
 api.base_url = `http://127.0.0.1:${port}`;
-await listen(Number(port), (call, response) => api.serve(call, response));
-await listen(Number(admin_port), async (call, response) => {
+await listen(port, (call, response) => api.serve(call, response));
+await listen(admin_port, async (call, response) => {
   const { status, body } = await administer(call, api);
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 });
-console.log("ready");
+tell({});
+onLines(() => {});

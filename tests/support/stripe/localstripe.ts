@@ -3,7 +3,8 @@
  * LOCALSTRIPE_PYTHON names a Python that has it; the default is `python3`.
  */
 
-import { until } from "../common/until.ts";
+import { startListening } from "../common/programs.ts";
+import { runCommand } from "../common/running_command.ts";
 
 /** The Python that runs localstripe. */
 export const PYTHON = Deno.env.get("LOCALSTRIPE_PYTHON") || "python3";
@@ -22,32 +23,15 @@ def keep_newest(store):
         store.pop(key)
 
 resources.Store.dump_to_disk = keep_newest
-web.run_app(server.app, host="127.0.0.1", port=int(sys.argv[1]), print=None, access_log=None)
+web.run_app(server.app, host="127.0.0.1", port=int(sys.argv[1]), access_log=None)
 `;
 
+const FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('localstripe') is None)";
 /** Whether localstripe is installed. */
-export const has_localstripe = await hasLocalstripe();
+export const has_localstripe = await Promise.try(() => runCommand({ args: [PYTHON, "-c", FIND] }))
+  .then(({ code }) => code === 0, () => false);
 
-/** Starts localstripe on a port of loopback, and resolves when it responds. */
-export async function startLocalstripe(port: number): Promise<Deno.ChildProcess> {
-  const child = new Deno.Command(PYTHON, {
-    args: ["-c", SERVE, String(port)],
-    stdin: "null",
-    stdout: "null",
-  }).spawn();
-  const responses = () =>
-    fetch(`http://127.0.0.1:${port}/`).then((response) => response.body?.cancel())
-      .then(() => true, () => false);
-  await until("localstripe responds", responses);
-  return child;
-}
-
-async function hasLocalstripe(): Promise<boolean> {
-  const find = "import importlib.util as u, sys; sys.exit(u.find_spec('localstripe') is None)";
-  try {
-    const command = new Deno.Command(PYTHON, { args: ["-c", find], stderr: "null" });
-    return (await command.output()).success;
-  } catch {
-    return false;
-  }
+/** Starts localstripe on a port of loopback. */
+export function startLocalstripe(port: number) {
+  return startListening(PYTHON, ["-u", "-c", SERVE, `${port}`], /Running on http:..(\S+)/);
 }

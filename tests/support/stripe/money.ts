@@ -1,5 +1,6 @@
 /** Refunds and payouts. The double keeps their limits, because localstripe has none. */
 
+import type { StripeActions } from "./double.ts";
 import type { StripeObject } from "./journal.ts";
 import {
   done,
@@ -72,7 +73,7 @@ export function settleRefund(work: Work, id: string, status: string): Outcome {
 /** Books a movement of the account: a fee, a reserve, or money of another product of Stripe. */
 export function moveBalance(
   work: Work,
-  { type, amount, fee = 0 }: { type: string; amount: number; fee?: number },
+  { type, amount, fee = 0 }: StripeActions["movements"],
 ): Outcome {
   return done(work.move(type, { id: null, currency: "eur" }, amount, fee));
 }
@@ -81,7 +82,7 @@ export function moveBalance(
  * Pays out the balance of a currency, and debits the bank account if the balance is below zero. The
  * payout stays on its way.
  */
-export function createPayout(work: Work, currency: string): Outcome {
+export function createPayout(work: Work, { currency }: StripeActions["payouts"]): Outcome {
   const open = work.journal.list(work.owner, "balance_transaction")
     .filter((moved) => moved.currency === currency && !moved.payout);
   const amount = open.reduce((sum, { net }) => sum + net, 0);
