@@ -9,6 +9,7 @@ import postgres from "postgres";
 import { connect } from "../support/database/database.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
+import { transferOf } from "../../shared/domain/transfers/create_transfer.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
 import {
   commit,
@@ -20,7 +21,7 @@ import {
   type Requested,
   stored,
 } from "../support/database/commit_list.ts";
-import { decideTransfer } from "../support/domain/decided_change.ts";
+import { decided } from "../support/domain/decided_change.ts";
 import type { TestService } from "../support/service/service.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 
@@ -332,15 +333,11 @@ commitCase("pay.commit() of transfers", async (t, service, functions) => {
 
 /** A new transfer. The fingerprint of its key depends on its amount. */
 function transferred(key: string, amount: number, name: string | null): Requested {
-  const change = decideTransfer(
-    {
-      amount,
-      currency: "EUR",
-      destination: { iban: { iban: "DE89370400440532013000" } },
-      settlement: "manual",
-    },
-    newContext(),
-  );
+  const body = {
+    ...{ amount, currency: "EUR", settlement: "manual" as const },
+    destination: { iban: { iban: "DE89370400440532013000" } },
+  };
+  const change = decided(transferOf(body, newContext()));
   const keyed = name !== null && { idempotency_key: name, fingerprint: (amount % 16).toString(16) };
   return { change, key, scope: "transfers:write", ...keyed };
 }

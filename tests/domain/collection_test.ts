@@ -9,7 +9,8 @@ import {
 import { parseBody } from "../../shared/http/parse_input.ts";
 import { CreatePaymentBody, Mandate } from "../../shared/schema/payment_body.ts";
 import { type PaymentMethod } from "../../shared/schema/payment.ts";
-import { decideCreate, refusalOf, requestContext, URLS } from "../support/domain/decided_change.ts";
+import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
+import { decided, refusalOf, requestContext } from "../support/domain/decided_change.ts";
 import { readBody } from "../support/http/read_body.ts";
 
 const SEPA: PaymentMethod = {
@@ -113,7 +114,7 @@ const AMOUNTS: [body: Record<string, unknown>, largest: number][] = [
   [{ card: CARD }, 999_999_999_999],
 ];
 for (const [body, largest] of AMOUNTS) {
-  Deno.test(`decideCreate() ${JSON.stringify(body)} has at most the amount ${largest}`, () => {
+  Deno.test(`paymentOf() ${JSON.stringify(body)} has at most the amount ${largest}`, () => {
     decide({ ...body, amount: largest });
     if (largest > LIMIT) return;
     for (const livemode of [false, true]) {
@@ -141,18 +142,18 @@ const PAYERS: [Record<string, unknown>, string | null, Record<string, unknown>?]
 ];
 const COLLECT = { method_kind: "sepa", mandate: MANDATE };
 for (const [iban, param, more] of PAYERS) {
-  Deno.test(`decideCreate() collection from ${JSON.stringify(iban)}: ${param ?? "taken"}`, () => {
+  Deno.test(`paymentOf() collection from ${JSON.stringify(iban)}: ${param ?? "taken"}`, () => {
     const body = { ...COLLECT, ...more, iban: { holder_name: "Ada", ...iban } };
     const expected = param === null ? "none" : `invalid_parameter ${param}`;
     const refused = [false, true].map((livemode) => refusalOf(() => decide(body, livemode)));
     assert.deepEqual(refused, [expected, expected]);
   });
 }
-Deno.test("decideCreate() collection shows no name and no address", () => {
+Deno.test("paymentOf() collection shows no name and no address", () => {
   const iban = { iban: BRITISH, holder_name: "Ada", address: LONDON };
   assert.doesNotMatch(decide({ ...COLLECT, iban }).payment!.body, /Ada|London/);
 });
-Deno.test("decideCreate() collection from a test IBAN needs no address with a test key", () => {
+Deno.test("paymentOf() collection from a test IBAN needs no address with a test key", () => {
   const body = { ...COLLECT, iban: { iban: "GB82WEST12345698765432", holder_name: "Ada" } };
   decide(body);
   assert.equal(refusalOf(() => decide(body, true)), "invalid_parameter iban.address");
@@ -184,8 +185,5 @@ for (const [body, end] of BODIES) {
 
 function decide(body: Record<string, unknown>, livemode = false) {
   const read = readBody({ amount: 1000, currency: "EUR", ...body }, CreatePaymentBody);
-  return decideCreate(
-    parseBody(CreatePaymentBody, read),
-    { ...requestContext(livemode), urls: URLS, decline_is_error: true },
-  );
+  return decided(paymentOf(parseBody(CreatePaymentBody, read), true, requestContext(livemode)));
 }

@@ -9,13 +9,9 @@ import { readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
 import { type Payment } from "../../shared/schema/payment.ts";
-import {
-  decideCreate,
-  NOW_MS,
-  refusalOf,
-  requestContext,
-  URLS,
-} from "../support/domain/decided_change.ts";
+import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
+import { decided, NOW_MS, requestContext } from "../support/domain/decided_change.ts";
+import { type SentBody, testBodies } from "../support/domain/move_case.ts";
 import { readBody } from "../support/http/read_body.ts";
 
 interface Sending {
@@ -25,41 +21,26 @@ interface Sending {
 
 /** Decides a create, as a route does. A text is sent as it is, members in a body of 1000 EUR cents. */
 function send(
-  body: string | Record<string, unknown>,
+  body: SentBody,
   { livemode = false, at_ms = NOW_MS }: Sending = {},
 ): Payment {
   const sent = typeof body === "string" ? body : { amount: 1000, currency: "EUR", ...body };
   const read = readBody(sent, CreatePaymentBody);
   try {
     const context = { ...requestContext(livemode), at_ms };
-    const options = { ...context, urls: URLS, decline_is_error: true };
-    return JSON.parse(decideCreate(parseBody(CreatePaymentBody, read), options).payment!.body);
+    const begun = paymentOf(parseBody(CreatePaymentBody, read), true, context);
+    return JSON.parse(decided(begun).payment!.body);
   } catch (error) {
     throw asSent(error, read);
   }
 }
 
-type Body = string | Record<string, unknown>;
-
 /** Registers a test for each body: the field that its refusal names, or null if it is accepted. */
-function testBodies(
-  rows: readonly (readonly [param: string | null, ...bodies: Body[]])[],
-  options?: Sending,
-): void {
-  for (const [param, ...bodies] of rows) {
-    const expected = param === null ? "none" : `invalid_parameter ${param}`;
-    for (const body of bodies) {
-      const shown = (typeof body === "string" ? body : JSON.stringify(body)).slice(0, 90);
-      const name = `the body of a create: ${shown} ${JSON.stringify(options ?? {})}`;
-      Deno.test(`${name} → ${param ?? "accepted"}`, () => {
-        assert.equal(refusalOf(() => send(body, options)), expected);
-      });
-    }
-  }
-}
+const test = (rows: Parameters<typeof testBodies>[1], options: Sending = {}) =>
+  testBodies(`a create ${JSON.stringify(options)}`, rows, (body) => send(body, options));
 
 /** Refused values of a field, or of the object whose member is at fault. */
-const refused = (param: string, ...values: unknown[]): [string, ...Body[]] => [
+const refused = (param: string, ...values: unknown[]): [string, ...SentBody[]] => [
   param,
   ...values.map((value) => ({ [param.split(".")[0]!]: value })),
 ];
@@ -70,7 +51,7 @@ const LITERALS: [is_taken: boolean, literals: string[]][] = [
   [false, ["1e3", "1E3", "10e-1", '"100"', '""', "null", "true", "[100]", "{}", '{"toString":1}']],
 ];
 const euros = (members: string) => `{"currency":"EUR",${members}}`;
-testBodies([
+test([
   ...["amount", "amount_minor"].flatMap((field) =>
     LITERALS.map(([is_taken, literals]) =>
       [
@@ -129,7 +110,7 @@ for (const [body, shown] of TAKEN) {
   });
 }
 
-testBodies([
+test([
   refused("currency", undefined, "ABC", "EURO", "", "EUR ", 978, "u\u017fd", "USDC"),
   // An unknown currency is told before a missing amount.
   ["currency", ...["ABC", "x".repeat(9)].map((currency) => ({ amount: undefined, currency }))],
@@ -182,7 +163,7 @@ testBodies([
 ]);
 
 /** Bodies that only a live key is refused, and one that it can send. */
-testBodies([
+test([
   refused("outcome", "success", "pending"),
   ["settlement", ...["manual", "instant"].map((settlement) => ({ ...SWIFT, settlement }))],
   ["card.number", card(), card({ number: "4111 1111 1111 1111" })],
@@ -214,7 +195,7 @@ const NUMBERS: unknown[] = [
   ],
   ...["", 4242424242424242],
 ];
-testBodies([["card.number", ...NUMBERS.map((number) => card({ number }))]]);
+test([["card.number", ...NUMBERS.map((number) => card({ number }))]]);
 Deno.test("the body of a create: no message repeats a refused card number", () => {
   for (const number of NUMBERS.filter((number) => number !== "")) {
     const digits = String(number).replace(/\D/g, "") || "none";
@@ -242,7 +223,7 @@ const CVCS: [number: string, taken: unknown[], refused: unknown[]][] = [
   ["4000 0000 0000 0002", [], ["12"]],
   ["3782 822463 10005", ["1234", "123"], ["12345"]],
 ];
-testBodies(CVCS.flatMap(([number, taken, refused]) => [
+test(CVCS.flatMap(([number, taken, refused]) => [
   [null, ...taken.map((cvc) => card({ number, cvc }))] as const,
   ["card.cvc", ...refused.map((cvc) => card({ number, cvc }))] as const,
 ]));
@@ -267,9 +248,9 @@ const EXPIRIES: [
 ];
 for (const [at, refused, ...cards] of EXPIRIES) {
   const bodies = cards.map(([exp_month, exp_year]) => card({ exp_month, exp_year }));
-  testBodies([[refused, ...bodies]], { at_ms: Date.parse(at) });
+  test([[refused, ...bodies]], { at_ms: Date.parse(at) });
 }
-testBodies([
+test([
   [
     "card.exp_year",
     ...["4000 0000 0000 0069", "4000000000000069"].map((number) => card({ number })),
@@ -303,7 +284,7 @@ const CARDS: [param: string, ...cards: unknown[]][] = [
   ]),
   ["card", [], "pm_card_visa", null],
 ];
-testBodies(CARDS.map(([param, ...cards]) => [param, ...cards.map((card) => ({ card }))]));
+test(CARDS.map(([param, ...cards]) => [param, ...cards.map((card) => ({ card }))]));
 
 const SHOP = "https://shop.example/return";
 const LONGEST = `${SHOP}?x=${"y".repeat(MAX_RETURN_URL - SHOP.length - 3)}`;
@@ -333,7 +314,7 @@ for (const [return_url, stored] of Object.entries(NORMALIZED)) {
     assert.equal(send({ return_url }).return_url, stored);
   });
 }
-testBodies([
+test([
   refused(
     "return_url",
     ...["http://shop.example/return", "http://localhost.shop.example/", "http://192.168.0.1/"],

@@ -8,8 +8,9 @@ import { isChallengeUrl, type PayerUrls } from "../../shared/sandbox/challenge_u
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { NETWORKS } from "../../shared/core/vocabulary.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
+import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
 import {
-  decideCreate,
+  decided,
   NOW,
   NOW_MS,
   paymentWith,
@@ -119,19 +120,16 @@ const RESULTS: [
 function decide(
   body: Record<string, unknown>,
   is_error = true,
-  livemode = false,
   urls: PayerUrls = URLS,
 ) {
-  return decideCreate(
-    CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body }),
-    { ...requestContext(livemode), urls, decline_is_error: is_error },
-  );
+  const sent = CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body });
+  return decided(paymentOf(sent, is_error, requestContext()), urls);
 }
 
 for (
   const [body, status, kind, { failure_code = null, return_code = null, ...more } = {}] of RESULTS
 ) {
-  Deno.test(`decideCreate() ${JSON.stringify(body)} → ${status}`, () => {
+  Deno.test(`paymentOf() ${JSON.stringify(body)} → ${status}`, () => {
     const usual = EFFECTS[status] ?? {};
     const { ledger = [], operations = [], events = [`payment.${status}`] } = { ...usual, ...more };
     const change = decide({ ...body, reference: "order 7" });
@@ -233,7 +231,7 @@ const OBJECTS: [string, body: Record<string, unknown>, members: Record<string, u
   }],
 ];
 for (const [name, body, members] of OBJECTS) {
-  Deno.test(`decideCreate() shows every member of a payment: ${name}`, () => {
+  Deno.test(`paymentOf() shows every member of a payment: ${name}`, () => {
     const shown = JSON.parse(decide(body).payment!.body);
     assert.equal(Object.keys(shown).join(" "), MEMBERS);
     assert.match(shown.id, /^pay_[0-9a-hjkmnp-tv-z]{26}$/);
@@ -254,7 +252,7 @@ const WALLETS: [network: string, asset: string, body: Record<string, unknown>][]
   }],
 ];
 for (const [network, asset, body] of WALLETS) {
-  Deno.test(`decideCreate() ${JSON.stringify(body)} shows ${asset} on ${network}`, () => {
+  Deno.test(`paymentOf() ${JSON.stringify(body)} shows ${asset} on ${network}`, () => {
     const { method } = JSON.parse(decide(body).payment!.body);
     const { tx_hash, ...wallet } = method.wallet;
     assert.match(tx_hash, /^0x[0-9a-f]{64}$/);
@@ -262,14 +260,14 @@ for (const [network, asset, body] of WALLETS) {
   });
 }
 
-Deno.test("decideCreate() returns 201 for a decline if the caller wants no error", () => {
+Deno.test("paymentOf() returns 201 for a decline if the caller wants no error", () => {
   const change = decide({ card: DECLINED }, false);
   assert.deepEqual([change.response.status, change.response.body], [201, change.payment!.body]);
 });
 
-Deno.test("decideCreate() sends the payer to the page for payers, if there is one", () => {
+Deno.test("paymentOf() sends the payer to the page for payers, if there is one", () => {
   const actionOf = (urls: PayerUrls) => {
-    const change = decide({ card: SECURE }, true, false, urls);
+    const change = decide({ card: SECURE }, true, urls);
     const payment = JSON.parse(change.payment!.body);
     return { payment, url: payment.next_action.url as string, operations: change.operations };
   };
@@ -310,7 +308,7 @@ Deno.test("TEST_TOKENS has the published tokens and no other, for published card
 });
 
 for (const [token, number] of Object.entries(TEST_TOKENS)) {
-  Deno.test(`decideCreate() with ${token} has the result of its card`, () => {
+  Deno.test(`paymentOf() with ${token} has the result of its card`, () => {
     const cvc = number.startsWith("37") ? "1234" : "123";
     const by_number = { number, exp_month: 12, exp_year: 2040, cvc };
     for (const capture of ["automatic", "manual"]) {
@@ -330,7 +328,7 @@ for (const [token, number] of Object.entries(TEST_TOKENS)) {
   });
 }
 
-Deno.test("decideCreate() adds a transaction hash only to a wallet that pays", () => {
+Deno.test("paymentOf() adds a transaction hash only to a wallet that pays", () => {
   const hashOf = (body: Record<string, unknown>) =>
     JSON.parse(decide({ wallet: WALLET, ...body }).payment!.body).method.wallet.tx_hash;
   assert.match(hashOf({ outcome: "success" }), /^0x[0-9a-f]{64}$/);
@@ -340,7 +338,7 @@ Deno.test("decideCreate() adds a transaction hash only to a wallet that pays", (
   assert.equal(JSON.parse(without.payment!.body).method, null);
 });
 
-Deno.test("decideCreate() gives every row of a change a unique id", () => {
+Deno.test("paymentOf() gives every row of a change a unique id", () => {
   const change = decide({ outcome: "refunded" });
   const ids = [
     change.payment!.id,

@@ -12,8 +12,9 @@ import { CreatePaymentBody } from "../../shared/schema/payment_body.ts";
 import { type Payment } from "../../shared/schema/payment.ts";
 import { type PaymentStatus } from "../../shared/schema/statuses.ts";
 import { decideAdvance } from "../../shared/sandbox/advance.ts";
+import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
 import { book } from "../support/domain/applied_event.ts";
-import { decideCreate, NOW_MS, requestContext, URLS } from "../support/domain/decided_change.ts";
+import { decided, NOW_MS, requestContext, URLS } from "../support/domain/decided_change.ts";
 
 const context = requestContext();
 const HOUR_MS = 3_600_000;
@@ -21,7 +22,7 @@ const HOUR_MS = 3_600_000;
 function created(method_kind: string, members: Record<string, unknown> = {}): Payment {
   const currency = method_kind === "stablecoin" ? "USDC" : "EUR";
   const body = CreatePaymentBody.parse({ amount: 1000, currency, method_kind, ...members });
-  const change = decideCreate(body, { ...context, urls: URLS, decline_is_error: true });
+  const change = decided(paymentOf(body, true, context));
   return JSON.parse(change.payment!.body);
 }
 

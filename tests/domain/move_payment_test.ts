@@ -18,12 +18,12 @@ import type { PaymentStatus } from "../../shared/schema/statuses.ts";
 import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
 import { decideAdvance, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import { transactionHash } from "../../shared/sandbox/sandbox_replies.ts";
+import { cancelOf, captureOf } from "../../shared/domain/payments/capture_and_cancel.ts";
+import { refundOf } from "../../shared/domain/payments/refund_payment.ts";
 import {
   advanceTo,
   BASE_URL,
-  decideCancel,
-  decideCapture,
-  decideRefund,
+  decided,
   MADE_AT,
   NOW,
   NOW_MS,
@@ -35,6 +35,7 @@ import {
   assertMove,
   type Decide,
   type MoveCase,
+  parsed,
   testBodies,
   testMoves,
   testRefusals,
@@ -51,10 +52,10 @@ const AUTHENTICATE = {
 const advance = (to: PaymentStatus, return_code?: string): Decide => (payment) =>
   advanceTo(payment, to, context, return_code);
 const capture = (amount?: number): Decide => (payment) =>
-  decideCapture(payment, { amount }, context);
+  decided(captureOf(payment, { amount }, context));
 const refund = (amount?: number): Decide => (payment) =>
-  decideRefund(payment, amount, { amount }, context);
-const cancel: Decide = (payment) => decideCancel(payment, context);
+  decided(refundOf(payment, { amount }, context));
+const cancel: Decide = (payment) => decided(cancelOf(payment, context));
 const authenticate = (result: "success" | "failure"): Decide => (payment) =>
   decideAuthenticate(payment, result, context);
 
@@ -301,7 +302,7 @@ testRefusals([
   [
     "capture too much in minor units",
     HELD,
-    (payment) => decideCapture(payment, { amount_minor: 1001 }, context),
+    (payment) => decided(captureOf(payment, { amount_minor: 1001 }, context)),
     "invalid_parameter amount_minor",
   ],
   [
@@ -319,7 +320,7 @@ Deno.test("FINAL_PAYMENT_STATUSES are the statuses that nothing follows on any r
   assert.deepEqual(final, [...FINAL_PAYMENT_STATUSES]);
 });
 
-Deno.test("decideCapture() names the authorized amount if the capture is too high", () => {
+Deno.test("captureOf() names the authorized amount if the capture is too high", () => {
   assert.throws(() => capture(1001)(HELD), {
     details: { param: "amount", amount_capturable: 1000 },
   });
@@ -364,7 +365,7 @@ Deno.test("responseOnly() changes nothing and requires the sequence of the payme
   });
 });
 
-testBodies("an advance", AdvancePaymentBody, [
+testBodies("an advance", [
   [null, { to: "completed" }, { to: "chargeback", reason: "fraudulent" }],
   [null, { to: "failed", return_code: "AC04" }, { to: "processing", amount_received: 1 }],
   ["to", {}, { to: "done" }, { to: null }, { to: "COMPLETED" }, { to: ["completed"] }],
@@ -372,4 +373,4 @@ testBodies("an advance", AdvancePaymentBody, [
   ["amount_received", { to: "requires_action", amount_received: 1 }],
   ["return_code", ...["ac04", "AC04X"].map((return_code) => ({ to: "failed", return_code }))],
   ["return_code", { to: "refunded", return_code: "AC04" }],
-]);
+], parsed(AdvancePaymentBody));

@@ -11,8 +11,9 @@ import { type PaymentStatus, type RefundStatus } from "../../shared/schema/statu
 import { CreateRefundBody } from "../../shared/schema/refund_body.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { decideAdvanceRefund } from "../../shared/sandbox/advance.ts";
+import { refundOf } from "../../shared/domain/payments/refund_payment.ts";
 import {
-  decideRefund,
+  decided,
   MADE_AT,
   NOW,
   paymentWith,
@@ -20,7 +21,13 @@ import {
   refusalOf,
   requestContext,
 } from "../support/domain/decided_change.ts";
-import { type Decide, testBodies, testMoves, testRefusals } from "../support/domain/move_case.ts";
+import {
+  type Decide,
+  parsed,
+  testBodies,
+  testMoves,
+  testRefusals,
+} from "../support/domain/move_case.ts";
 
 const context = requestContext();
 const DONE = paymentWith({ status: "completed" });
@@ -32,7 +39,7 @@ const HELD = paymentWith({ ...MANUAL, amount_refunding: 300 });
 const DISPUTED = paymentWith({ ...HELD, status: "chargeback", amount_disputed: 700 });
 
 const refund = (amount?: number) => (payment: Payment) =>
-  decideRefund(payment, amount, { amount }, context);
+  decided(refundOf(payment, { amount }, context));
 const PENDING = refundWith({ reason: "duplicate", metadata: { order: "7" } });
 const move = (to: RefundStatus, members: Partial<Refund> = {}): Decide => (payment) =>
   decideAdvanceRefund(payment, JSON.stringify({ ...PENDING, ...members }), to, context);
@@ -154,7 +161,7 @@ for (const [to, payment, members] of SHOWN) {
   });
 }
 
-Deno.test("decideRefund() shows the pending refund in refund.created, its end in the response", () => {
+Deno.test("refundOf() shows the pending refund in refund.created, its end in the response", () => {
   const change = refund(300)(DONE)!;
   const [created, completed] = change.events.slice(0, 2).map(({ object }) => JSON.parse(object!));
   const begun = { status: "pending", payment_status: "completed" };
@@ -168,7 +175,7 @@ Deno.test("decideRefund() shows the pending refund in refund.created, its end in
   assert.deepEqual(completed, JSON.parse(change.response.body));
 });
 
-Deno.test("decideRefund() names the amount that is left", () => {
+Deno.test("refundOf() names the amount that is left", () => {
   assert.throws(() => refund(701)(HELD), { details: { param: "amount", amount_refundable: 700 } });
 });
 
@@ -213,14 +220,15 @@ const PAYEES: [
 ];
 for (const [method_kind, body, end, is_sent] of PAYEES) {
   const origin = is_sent ? " that was sent" : "";
-  Deno.test(`decideRefund() by ${method_kind}${origin} with ${JSON.stringify(body)}`, () => {
+  Deno.test(`refundOf() by ${method_kind}${origin} with ${JSON.stringify(body)}`, () => {
     const sent = is_sent && { amount_received: 1000 };
     const payment = paymentWith({ ...DONE, method_kind, ...sent });
-    const decided = () => decideRefund(payment, 1, CreateRefundBody.parse(body), context);
+    const decide = () =>
+      decided(refundOf(payment, CreateRefundBody.parse({ amount: 1, ...body }), context));
     if (typeof end === "string") {
-      return assert.equal(refusalOf(decided), `invalid_parameter ${end}`);
+      return assert.equal(refusalOf(decide), `invalid_parameter ${end}`);
     }
-    const shown = JSON.parse(decided().response.body);
+    const shown = JSON.parse(decide().response.body);
     assert.deepEqual({ ...shown, ...end }, shown);
   });
 }
@@ -241,5 +249,5 @@ const REASONS: typeof BODIES = [
   ["reason", '{"reason":"because"}', '{"reason":""}', '{"reason":null}'],
   ["metadata.ticket", '{"metadata":{"ticket":7}}'],
 ];
-testBodies("a capture", CapturePaymentBody, BODIES);
-testBodies("a refund", CreateRefundBody, [...BODIES, ...REASONS]);
+testBodies("a capture", BODIES, parsed(CapturePaymentBody));
+testBodies("a refund", [...BODIES, ...REASONS], parsed(CreateRefundBody));

@@ -12,13 +12,9 @@ import { CreateTransferBody } from "../../shared/schema/transfer_body.ts";
 import { type Transfer } from "../../shared/schema/transfer.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import { decideAdvanceTransfer } from "../../shared/sandbox/advance.ts";
-import {
-  decideCancelTransfer,
-  decideTransfer,
-  refusalOf,
-  requestContext,
-  summaryOf,
-} from "../support/domain/decided_change.ts";
+import { cancelTransferOf, transferOf } from "../../shared/domain/transfers/create_transfer.ts";
+import { decided, refusalOf, requestContext, summaryOf } from "../support/domain/decided_change.ts";
+import { type SentBody, testBodies } from "../support/domain/move_case.ts";
 import { readBody } from "../support/http/read_body.ts";
 
 const IBAN = "FR1420041010050500013M02606";
@@ -32,11 +28,11 @@ const WALLET = { wallet: DEAD };
 const REVERTED = { wallet: { address: "0x0000000000000000000000000000000000000bad" } };
 
 /** Decides a transfer of 10, by default of EUR cents to an account, as its route does. */
-function send(members: Record<string, unknown>, livemode = false): Change {
-  const value = { amount: 10, currency: "EUR", destination: SEPA, ...members };
+function send(members: SentBody, livemode = false): Change {
+  const value = { amount: 10, currency: "EUR", destination: SEPA, ...members as object };
   const read = readBody(value, CreateTransferBody);
   try {
-    return decideTransfer(parseBody(CreateTransferBody, read), requestContext(livemode));
+    return decided(transferOf(parseBody(CreateTransferBody, read), requestContext(livemode)));
   } catch (error) {
     throw asSent(error, read);
   }
@@ -45,7 +41,7 @@ function send(members: Record<string, unknown>, livemode = false): Change {
 const toUs = (destination: unknown) => ({ destination });
 const toWallet = (wallet: unknown) => ({ currency: "USDC", destination: { wallet } });
 /** Members of the body of a transfer, by the field that is refused. */
-const REFUSED: [param: string, ...members: Record<string, unknown>[]][] = [
+testBodies("a transfer", [
   ["amount", { amount: undefined }, { amount: 0 }, { amount: 1e12 }, { amount: 1e11 }],
   ["amount_minor", { amount_minor: 1 }],
   ["currency", { currency: "EUX" }, { amount: undefined, currency: "EUX" }, { currency: "USDC" }],
@@ -66,21 +62,14 @@ const REFUSED: [param: string, ...members: Record<string, unknown>[]][] = [
   ["destination.address", toUs({ iban: BRITISH })],
   ["destination.address.city", toUs({ iban: BRITISH, address: { country: "GB" } })],
   ["speed", { currency: "USD", ...toUs({ iban: IBAN }), speed: "instant" }, { speed: "fast" }],
-];
-for (const [param, ...bodies] of REFUSED) {
-  for (const members of bodies) {
-    Deno.test(`decideTransfer() refuses ${JSON.stringify(members).slice(0, 90)}: ${param}`, () => {
-      assert.equal(refusalOf(() => send(members)), `invalid_parameter ${param}`);
-    });
-  }
-}
-Deno.test("decideTransfer() refuses a settlement, and a payee without a name, with a live key", () => {
+], send);
+Deno.test("transferOf() refuses a settlement, and a payee without a name, with a live key", () => {
   const destination = { iban: IBAN, holder_name: "Ada" };
   const refused = (members: object) => refusalOf(() => send({ destination, ...members }, true));
   assert.equal(refused({ settlement: "manual" }), "invalid_parameter settlement");
   assert.equal(refused(toUs({ iban: IBAN })), "invalid_parameter destination.holder_name");
 });
-Deno.test("decideTransfer() repeats no account number in a refusal", () => {
+Deno.test("transferOf() repeats no account number in a refusal", () => {
   const destination = { iban: "DE89370400440532013001" };
   assert.throws(() => send({ destination }), ({ message }: Error) => !/0532013001/.test(message));
 });
@@ -136,7 +125,7 @@ const CREATED: [
   ],
 ];
 for (const [body, status, events, ledger, members = {}] of CREATED) {
-  Deno.test(`decideTransfer() ${JSON.stringify(body)} → ${status}`, () => {
+  Deno.test(`transferOf() ${JSON.stringify(body)} → ${status}`, () => {
     const change = send(body);
     const transfer = transferIn(change);
     const types = events.split(" ");
@@ -158,7 +147,7 @@ const context = requestContext();
 type Status = Transfer["status"];
 const advance = (to: Status, return_code?: string) => (transfer: Transfer) =>
   decideAdvanceTransfer(transfer, to, context, return_code);
-const cancel = (transfer: Transfer) => decideCancelTransfer(transfer, context);
+const cancel = (transfer: Transfer) => decided(cancelTransferOf(transfer, context));
 const PENDING = transferIn(send(MANUAL));
 const PAID = transferIn(send({}));
 

@@ -23,15 +23,14 @@ import { Payment } from "../../shared/schema/payment.ts";
 import { type PaymentStatus } from "../../shared/schema/statuses.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
+import { cancelOf, captureOf } from "../../shared/domain/payments/capture_and_cancel.ts";
+import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
+import { refundOf } from "../../shared/domain/payments/refund_payment.ts";
 import {
   advanceTo,
-  decideCancel,
-  decideCapture,
-  decideCreate,
-  decideRefund,
+  decided,
   paymentWith,
   requestContext,
-  URLS,
 } from "../support/domain/decided_change.ts";
 import { INSTRUMENTS } from "../support/model/instruments.ts";
 import {
@@ -70,7 +69,7 @@ Deno.test("a completed payment shows its transaction, if its rail has one", () =
     if (place === null || status !== "completed") return false;
     const currency = only_currency ?? "EUR";
     const sent = CreatePaymentBody.parse({ amount: 1, currency, ...body });
-    const change = decideCreate(sent, { ...context, urls: URLS, decline_is_error: true });
+    const change = decided(paymentOf(sent, true, context));
     const { method } = JSON.parse(change.payment!.body);
     assert.match(method[place[0]][place[1]], /./, name);
     return true;
@@ -117,13 +116,11 @@ interface Subject {
 function decide({ payment, refunds }: Subject, move: Move): Change | null {
   switch (move.do) {
     case "cancel":
-      return decideCancel(payment, context);
+      return decided(cancelOf(payment, context));
     case "capture":
-      return decideCapture(payment, { amount: move.amount ?? undefined }, context);
-    case "refund": {
-      const amount = move.amount ?? undefined;
-      return decideRefund(payment, amount, { amount }, context);
-    }
+      return decided(captureOf(payment, { amount: move.amount ?? undefined }, context));
+    case "refund":
+      return decided(refundOf(payment, { amount: move.amount ?? undefined }, context));
     case "authenticate":
       return decideAuthenticate(payment, move.result, context);
     case "advance":

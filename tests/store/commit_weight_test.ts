@@ -6,12 +6,8 @@ import {
   commitParameters,
   type RequestedChange,
 } from "../../shared/store/commit_statement.ts";
-import {
-  decideRefund,
-  NOW_MS,
-  paymentWith,
-  requestContext,
-} from "../support/domain/decided_change.ts";
+import { refundOf } from "../../shared/domain/payments/refund_payment.ts";
+import { decided, NOW_MS, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const CASES: [name: string, metadata: Record<string, string>][] = [
   ["no metadata", {}],
@@ -20,9 +16,9 @@ const CASES: [name: string, metadata: Record<string, string>][] = [
   ["long metadata of characters outside of the BMP", { note: "🎉".repeat(2_500) }],
 ];
 
-function refundOf(metadata: Record<string, string>): RequestedChange {
+function requestedWith(metadata: Record<string, string>): RequestedChange {
   const payment = paymentWith({ status: "completed", amount_captured: 1000, metadata });
-  const change = decideRefund(payment, 100, { amount: 100 }, requestContext());
+  const change = decided(refundOf(payment, { amount: 100 }, requestContext()));
   return {
     access: { key_hash: "ab".repeat(32), at_ms: NOW_MS },
     change,
@@ -33,7 +29,7 @@ function refundOf(metadata: Record<string, string>): RequestedChange {
 
 for (const [name, metadata] of CASES) {
   Deno.test(`the weight of a refund with ${name} is about that of its text`, () => {
-    const requested = refundOf(metadata);
+    const requested = requestedWith(metadata);
     const text = commitParameters([requested], null).join();
     const share = new ChangeCost().of(requested) / text.length;
     assert.ok(share > 0.6 && share < 1.2, `${share}`);
@@ -41,7 +37,7 @@ for (const [name, metadata] of CASES) {
 }
 
 Deno.test("the weight of a change counts the deliveries that events had of late", () => {
-  const requested = refundOf({});
+  const requested = requestedWith({});
   const { events } = requested.change;
   const cost = new ChangeCost();
   const without = cost.of(requested);

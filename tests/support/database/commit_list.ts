@@ -10,12 +10,14 @@ import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
 import { complete } from "../../../shared/domain/payments/payment_steps.ts";
-import { decideCreate, decideRefund } from "../domain/decided_change.ts";
+import { decided } from "../domain/decided_change.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Scope } from "../../../shared/schema/api_key.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 import type { RateLimits } from "../../../shared/store/outcome.ts";
 import { COMMIT, commitParameters } from "../../../shared/store/commit_statement.ts";
+import { paymentOf } from "../../../shared/domain/payments/create_payment.ts";
+import { refundOf } from "../../../shared/domain/payments/refund_payment.ts";
 
 /** One change of a list, with the key and the options of its request. */
 export interface Requested {
@@ -53,16 +55,13 @@ export function created(
   outcome: "success" | "pending" = "success",
   body: Record<string, unknown> = {},
 ): Change {
-  return decideCreate({ amount: 1000, currency: "EUR", outcome, ...body }, {
-    ...newContext(),
-    urls: { base_url: "http://localhost", checkout_url: null },
-    decline_is_error: true,
-  });
+  const sent = { amount: 1000, currency: "EUR", outcome, ...body };
+  return decided(paymentOf(sent, true, newContext()));
 }
 
 /** Decides a refund of a payment. */
 export function refunded(payment: Payment, amount_minor = 10): Change {
-  return decideRefund(payment, amount_minor, {}, newContext());
+  return decided(refundOf(payment, { amount: amount_minor }, newContext()));
 }
 
 /** Decides the completion of a pending payment. */

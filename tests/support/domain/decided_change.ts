@@ -8,18 +8,13 @@ import { ApiError } from "../../../shared/core/errors.ts";
 import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { sampleDispute } from "../../../shared/domain/payments/dispute_payment.ts";
 import type { RequestContext } from "../../../shared/domain/changes/event.ts";
-import { paymentOf } from "../../../shared/domain/payments/create_payment.ts";
-import { cancelOf, captureOf } from "../../../shared/domain/payments/capture_and_cancel.ts";
 import { STATUSES } from "../../../shared/domain/payment_statuses.ts";
 import { cancelled, changeAtOnce } from "../../../shared/domain/operations/operations.ts";
-import { refundOf } from "../../../shared/domain/payments/refund_payment.ts";
 import type { Begun } from "../../../shared/domain/providers/operation.ts";
 import { decideAdvance } from "../../../shared/sandbox/advance.ts";
 import type { PayerUrls } from "../../../shared/sandbox/challenge_url.ts";
 import { replyAtOnce } from "../../../shared/sandbox/sandbox_replies.ts";
-import { cancelTransferOf, transferOf } from "../../../shared/domain/transfers/create_transfer.ts";
-import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
-import type { CreateTransferBody } from "../../../shared/schema/transfer_body.ts";
+import type { CreatePaymentBody } from "../../../shared/schema/payment_body.ts";
 import type { Transfer } from "../../../shared/schema/transfer.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { PaymentStatus } from "../../../shared/schema/statuses.ts";
@@ -49,52 +44,10 @@ export function requestContext(livemode = false): RequestContext {
 }
 
 /** Decides an operation with the reply of the sandbox's provider. */
-function decide(begun: Begun, context: RequestContext, urls: PayerUrls = URLS): Change {
+export function decided(begun: Begun, urls: PayerUrls = URLS): Change {
   if (begun.is_internal) return cancelled(begun);
-  const { at_ms, random } = context;
+  const { at_ms, random } = begun.change.context;
   return changeAtOnce(begun, { reply: replyAtOnce(begun, null, at_ms, { random, urls }) });
-}
-
-/** Decides a create. */
-export function decideCreate(
-  body: CreatePaymentBody,
-  context: RequestContext & { urls: PayerUrls; decline_is_error: boolean },
-): Change {
-  return decide(paymentOf(body, context.decline_is_error, context), context, context.urls);
-}
-
-/** Decides a capture. */
-export function decideCapture(
-  payment: Payment,
-  body: CapturePaymentBody,
-  context: RequestContext,
-): Change {
-  return decide(captureOf(payment, body, context), context);
-}
-
-/** Decides a cancel. */
-export function decideCancel(payment: Payment, context: RequestContext): Change {
-  return decide(cancelOf(payment, context), context);
-}
-
-/** Decides a refund. */
-export function decideRefund(
-  payment: Payment,
-  amount: number | undefined,
-  body: Parameters<typeof refundOf>[1],
-  context: RequestContext,
-): Change {
-  return decide(refundOf(payment, { amount, ...body }, context), context);
-}
-
-/** Decides a transfer. */
-export function decideTransfer(body: CreateTransferBody, context: RequestContext): Change {
-  return decide(transferOf(body, context), context);
-}
-
-/** Decides a cancel of a transfer. */
-export function decideCancelTransfer(transfer: Transfer, context: RequestContext): Change {
-  return decide(cancelTransferOf(transfer, context), context);
 }
 
 /** Decides an advance of a payment. One that is charged back has an open dispute. */
