@@ -12640,7 +12640,7 @@ cross join lateral (
 ) a
 cross join lateral (
   select
-    case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+    case when p.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
       then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
       -- The bank has returned the whole payment, and its refunds stay.
       else -p.amount_refunded end as available,
@@ -12840,7 +12840,7 @@ union all
 select p.environment_id, p.id, p.status || ' without a provider event that the money has come in'
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
-  and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  and p.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
   and p.amount_minor > 0
   and not exists (
     select from pay.provider_events event
@@ -12973,7 +12973,7 @@ where case
   when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
   when x.status = 'processing' then x.received_minor < greatest(x.final_minor, 1)
     or x.final_minor >= x.amount_minor
-  when x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  when x.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
     then x.final_minor < x.amount_minor
   else false
 end;
@@ -13059,8 +13059,9 @@ where (m.directly_before is not null or m.sequence = 1
       and pay_internal.received_at(m.environment_id, m.subject_id, m.sequence)
         > pay_internal.received_at(m.environment_id, m.subject_id, m.sequence_before) then false
     when m.type like 'refund.%' then m.directly_before is null
-      or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
-        'payment.authorized', 'payment.declined', 'payment.cancelled')
+      or m.directly_before in ('payment.created',
+        /* events without money */ 'payment.pending', 'payment.requires_action',
+        'payment.processing', 'payment.authorized', 'payment.declined', 'payment.cancelled')
     -- The end of a dispute stands before that of the chargeback.
     when m.type = 'dispute.created' then m.directly_before is null or m.before is not null
     when m.type like 'dispute.%' then case
@@ -13091,32 +13092,30 @@ where (m.directly_before is not null or m.sequence = 1
         >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
-    else not exists (
-      select from (values
-        (null, '{payment.created,transfer.created}'::text[]),
-        ('payment.created', '{payment.pending,payment.requires_action,payment.processing,
-          payment.authorized,payment.completed,payment.declined,payment.failed,
-          payment.cancelled}'),
-        ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
-          payment.declined,payment.failed,payment.cancelled}'),
-        ('payment.pending', '{payment.processing,payment.completed,payment.failed,
-          payment.cancelled}'),
-        ('payment.processing', '{payment.pending,payment.processing,payment.requires_action,
-          payment.authorized,payment.completed,payment.declined,payment.failed,payment.cancelled}'),
-        ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
-        ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
-          payment.failed}'),
-        ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
-          payment.chargeback,payment.failed}'),
-        ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
-        ('payment.refunded', '{payment.failed}'),
-        ('transfer.created', '{transfer.updated,transfer.completed,transfer.failed,
-          transfer.cancelled}'),
-        ('transfer.updated', '{transfer.updated,transfer.completed,transfer.failed,
-          transfer.cancelled}'),
-        ('transfer.completed', '{transfer.failed}')
-      ) as legal (before, types)
-      where legal.before is not distinct from m.before and m.type = any (legal.types)
+    else coalesce(m.before, '') || '>' || split_part(m.type, '.', 2) not in (
+      '>created',
+      'transfer.created>updated', 'transfer.created>completed', 'transfer.created>failed',
+      'transfer.created>cancelled', 'transfer.updated>updated', 'transfer.updated>completed',
+      'transfer.updated>failed', 'transfer.updated>cancelled', 'transfer.completed>failed',
+      -- At an address a further transfer has come, or one of several was undone. A bank can return
+      -- a payment that is refunded.
+      'payment.processing>processing', 'payment.refunded>failed',
+      /* moves of payments */ 'payment.created>pending', 'payment.pending>processing',
+      'payment.pending>completed', 'payment.pending>failed', 'payment.pending>cancelled',
+      'payment.created>requires_action', 'payment.created>processing', 'payment.created>authorized',
+      'payment.created>completed', 'payment.created>declined', 'payment.created>failed',
+      'payment.created>cancelled', 'payment.requires_action>processing',
+      'payment.requires_action>authorized', 'payment.requires_action>completed',
+      'payment.requires_action>declined', 'payment.requires_action>failed',
+      'payment.requires_action>cancelled', 'payment.processing>pending',
+      'payment.processing>requires_action', 'payment.processing>authorized',
+      'payment.processing>completed', 'payment.processing>declined', 'payment.processing>failed',
+      'payment.processing>cancelled', 'payment.authorized>completed', 'payment.authorized>failed',
+      'payment.authorized>cancelled', 'payment.completed>partially_refunded',
+      'payment.completed>refunded', 'payment.completed>chargeback', 'payment.completed>failed',
+      'payment.partially_refunded>partially_refunded', 'payment.partially_refunded>refunded',
+      'payment.partially_refunded>chargeback', 'payment.partially_refunded>failed',
+      'payment.chargeback>completed', 'payment.chargeback>partially_refunded'
     )
   end;
 comment on view pay.invariant_moves is
@@ -13161,7 +13160,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
     or position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
     or position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
     or position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
-      and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+      and (x.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
         or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
@@ -13398,8 +13397,11 @@ union all
 select p.environment_id, p.id, p.status || ', and is_counted is ' || p.is_counted
 from pay.payments p
 where case
-  when p.checkout_id is null or p.status in ('pending', 'requires_action') then p.is_counted
-  when p.status in ('processing', 'declined', 'failed', 'cancelled') then false
+  when p.checkout_id is null
+    or p.status in (/* waits for money or an authentication */ 'pending', 'requires_action')
+    then p.is_counted
+  when p.status in (/* waits for its result */ 'processing') then false
+  when p.status in (/* unpaid */ 'declined', 'failed', 'cancelled') then false
   else not p.is_counted end;
 comment on view pay.invariant_checkouts is
   'R5: a checkout counts the payments that were successful, each once';
@@ -13418,12 +13420,13 @@ from pay.instruments t
 join pay.payments p on p.environment_id = t.environment_id and p.id = t.payment_id
 -- An instrument stays active when its payment fails or is cancelled later.
 where t.is_kept and not case
-  when p.status in ('pending', 'requires_action')
-    or p.status = 'processing' and not pay_internal.rail_collects(p.method_kind)
+  when p.status in (/* waits for money or an authentication */ 'pending', 'requires_action')
+    or p.status in (/* waits for its result */ 'processing')
+      and not pay_internal.rail_collects(p.method_kind)
     then t.status = 'pending' or t.ended_reason in ('revoked', 'account_closed')
   when p.status = 'declined' and not pay_internal.rail_collects(p.method_kind)
     then t.status = 'failed'
-  when p.status in ('declined', 'failed', 'cancelled') then t.status <> 'pending'
+  when p.status in (/* unpaid */ 'declined', 'failed', 'cancelled') then t.status <> 'pending'
   else t.status in ('active', 'ended')
 end
 union all

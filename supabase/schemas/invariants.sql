@@ -93,7 +93,7 @@ cross join lateral (
 ) a
 cross join lateral (
   select
-    case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+    case when p.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
       then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
       -- The bank has returned the whole payment, and its refunds stay.
       else -p.amount_refunded end as available,

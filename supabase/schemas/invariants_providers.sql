@@ -38,7 +38,7 @@ union all
 select p.environment_id, p.id, p.status || ' without a provider event that the money has come in'
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
-  and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  and p.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
   and p.amount_minor > 0
   and not exists (
     select from pay.provider_events event
@@ -149,7 +149,7 @@ where case
   when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
   when x.status = 'processing' then x.received_minor < greatest(x.final_minor, 1)
     or x.final_minor >= x.amount_minor
-  when x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  when x.status in (/* paid */ 'completed', 'partially_refunded', 'refunded', 'chargeback')
     then x.final_minor < x.amount_minor
   else false
 end;

@@ -1,7 +1,7 @@
 /**
  * The invariants find nothing after captures, pending refunds, disputes and returns, and in a
  * sandbox that is a year ahead. They find a wrong amount in a row, in a body, in the ledger and in
- * the order of events. status_lists_test.ts has the moves that they allow.
+ * the order of events.
  */
 
 import assert from "node:assert/strict";

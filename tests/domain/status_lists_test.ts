@@ -1,17 +1,11 @@
-/** Lists of statuses of a payment that are written by hand: in the invariants and in the shops. */
+/** Lists of statuses of a payment that are written by hand: of deposits and in the shops. */
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { statusOfSaved } from "../../shared/domain/changes/saved_instrument.ts";
-import { canBecome, isOpenDeposit } from "../../shared/domain/payments/lifecycle.ts";
+import { isOpenDeposit } from "../../shared/domain/payments/lifecycle.ts";
 import { STATUSES } from "../../shared/domain/payment_statuses.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
-import { paymentWith } from "../support/domain/decided_change.ts";
 
-const INVARIANTS = await readProjectFile("supabase/schemas/invariants_records.sql");
-
-/** Events of a payment that keeps its status, and a return of a refunded payment. */
-const NO_MOVES = ["pending>pending", "processing>processing", "refunded>failed"];
 /** The shops, whose table `STATUS_AFTER` has the status of an order after each event. */
 const SHOPS = [
   "examples/express_shop/order_book.js",
@@ -23,31 +17,6 @@ const SHOPS = [
 const statusesIn = (text: string) =>
   [...text.matchAll(/payment\.(\w+)/g)].map(([, name]) => name === "created" ? "pending" : name!);
 const part = (text: string, pattern: RegExp) => pattern.exec(text)![1]!;
-const sorted = (words: Iterable<string>) => [...new Set(words)].sort();
-
-Deno.test("pay.invariant_moves allows every move of the lifecycle and no other", () => {
-  const legal = part(INVARIANTS, /\(values\s(.*?)\) as legal/s);
-  const moves = [...legal.matchAll(/\('(payment\.\w+)', '\{(.*?)\}'/gs)].flatMap(([, from, to]) =>
-    statusesIn(to!).map((status) => `${statusesIn(from!)}>${status}`)
-  );
-  const expected = PAYMENT_STATUSES.flatMap((from) =>
-    PAYMENT_STATUSES.filter((to) => canBecome(paymentWith({ status: from }), to))
-      .map((to) => `${from}>${to}`)
-  );
-  assert.deepEqual(sorted(moves), sorted([...expected, ...NO_MOVES]));
-});
-
-Deno.test("pay.invariant_moves knows the statuses after which no event of a refund comes", () => {
-  const list = part(
-    INVARIANTS,
-    /'refund\.%' then m\.directly_before is null\s+or .*? in \((.*?)\)/s,
-  );
-  // A bank can return a payment with refunds.
-  const rest = PAYMENT_STATUSES.filter((status) =>
-    STATUSES[status].result !== "paid" && status !== "failed"
-  );
-  assert.deepEqual(sorted(statusesIn(list)), sorted(rest));
-});
 
 /** Each row: a file, the place of its list, and the statuses that the list has. */
 const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
@@ -56,19 +25,12 @@ const LISTS: [path: string, list: RegExp, statuses: readonly string[]][] = [
     /- While a payment is (.*?), or a\s+refund/s,
     PAYMENT_STATUSES.filter((status) => STATUSES[status].result === null),
   ],
-  // The rest are payments that need no money at the address, and instruments that had a result.
+  // The rest are payments that need no money at the address.
   [
     "supabase/schemas/invariants_providers.sql",
     /\nwhere case\n(.*?)\n {2}else false/s,
     PAYMENT_STATUSES.filter((status) =>
       STATUSES[status].result === "paid" || isOpenDeposit({ status })
-    ),
-  ],
-  [
-    "supabase/schemas/invariants_records.sql",
-    /t\.is_kept and not case\n(.*?)\n {2}else/s,
-    PAYMENT_STATUSES.filter((status) =>
-      statusOfSaved({ status, method_kind: "card" }) !== "active"
     ),
   ],
 ];

@@ -4,15 +4,37 @@
  */
 
 import { METHOD_KINDS, PAYMENT_STATUSES, REFUND_STATUSES } from "../../shared/core/vocabulary.ts";
-import { isCapturable, isOpenDeposit } from "../../shared/domain/payments/lifecycle.ts";
-import { STATUSES } from "../../shared/domain/payment_statuses.ts";
+import { advancesOf, isCapturable, isOpenDeposit } from "../../shared/domain/payments/lifecycle.ts";
+import { STATUSES, type WaitsFor } from "../../shared/domain/payment_statuses.ts";
 import { LIVE_CONNECTORS, RAILS } from "../../shared/domain/rails.ts";
 import { wrapped } from "./wrapped.ts";
 
 /** Columns of a line of SQL. */
 const LINE_WIDTH = 100;
 
-const isOpen = (status: typeof PAYMENT_STATUSES[number]) => STATUSES[status].result === null;
+type Status = typeof PAYMENT_STATUSES[number];
+
+const isOpen = (status: Status) => STATUSES[status].result === null;
+const waitingFor = (...steps: WaitsFor[]) =>
+  PAYMENT_STATUSES.filter((status) => steps.some((step) => STATUSES[status].waits_for === step));
+const withResult = (result: "paid" | "unpaid") =>
+  PAYMENT_STATUSES.filter((status) => STATUSES[status].result === result);
+
+/** The moves between events of a payment. Only one at an address shows that it is `pending`. */
+function movesOfPayments(): string[] {
+  const address = {
+    ...{ status: "pending", method_kind: "stablecoin", capture: "automatic" } as const,
+    ...{ amount_minor: 1, amount_received: 0 },
+    ...{ amount_captured: 0, amount_refunded: 0, amount_refunding: 0 },
+  };
+  return [
+    ["created", "pending"],
+    ...advancesOf(address).map((to) => ["pending", to]),
+    ...PAYMENT_STATUSES.flatMap((from) =>
+      Object.keys(STATUSES[from].moves).map((to) => [from === "pending" ? "created" : from, to])
+    ),
+  ].map(([from, to]) => `payment.${from}>${to}`);
+}
 
 /** The lists by their comments. Functions, because a new status or rail has no row at first. */
 const LISTS: Readonly<Record<string, () => readonly string[]>> = {
@@ -21,8 +43,16 @@ const LISTS: Readonly<Record<string, () => readonly string[]>> = {
   "waits for money": () => PAYMENT_STATUSES.filter((status) => isOpenDeposit({ status })),
   "waits for the payer": () =>
     PAYMENT_STATUSES.filter((status) => isOpen(status) && !isCapturable({ status })),
-  "waits for its capture": () => PAYMENT_STATUSES.filter((status) => isCapturable({ status })),
-  "paid": () => PAYMENT_STATUSES.filter((status) => STATUSES[status].result === "paid"),
+  "waits for money or an authentication": () => waitingFor("money", "authentication"),
+  "waits for its result": () => waitingFor("result"),
+  "waits for its capture": () => waitingFor("capture"),
+  "paid": () => withResult("paid"),
+  "unpaid": () => withResult("unpaid"),
+  "moves of payments": movesOfPayments,
+  // A bank can return a payment with refunds.
+  "events without money": () =>
+    PAYMENT_STATUSES.filter((status) => STATUSES[status].result !== "paid" && status !== "failed")
+      .map((status) => `payment.${status}`),
   "refund statuses": () => REFUND_STATUSES,
   "method kinds": () => METHOD_KINDS,
   "rails with a token": () => METHOD_KINDS.filter((kind) => RAILS[kind].needs_token),

@@ -109,7 +109,7 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
 
 /** Statuses in which money was captured and none was returned or charged back as a whole. */
 const PAID = ["completed", "partially_refunded"];
-const OPEN = ["pending", "requires_action", "processing"];
+export const OPEN: readonly string[] = ["pending", "requires_action", "processing"];
 /** Statuses in which the amount is held on the card. */
 export const HELD: readonly string[] = ["authorized"];
 

@@ -3,6 +3,8 @@
  * An instrument belongs to the payment that saves it, which gives it its result.
  */
 
+import { OPEN } from "./payment_model.ts";
+
 /** An instrument in the model. */
 export interface Saved {
   /** Its name in INSTRUMENTS. */
@@ -30,9 +32,8 @@ export function settleSaved(
   { status, kind }: Payment,
 ): Saved | null {
   if (saved?.status !== "pending") return saved;
-  if (["pending", "requires_action"].includes(status)) return saved;
-  // The bank has taken a collection.
-  if (status === "processing" && kind !== "sepa") return saved;
+  const is_collected = status === "processing" && kind === "sepa";
+  if (OPEN.includes(status) && !is_collected) return saved;
   const has_failed = ["declined", "failed", "cancelled"].includes(status);
   return { ...saved, status: has_failed ? "failed" : "active", sequence: saved.sequence + 1 };
 }
