@@ -108,10 +108,21 @@ function encodeTime(at_ms: number): string {
   return newest.text;
 }
 
+/** Characters of the system's source, made for 64 ids at once, and those that ids have. */
+const made = { text: "", used: 0 };
+
 function randomCharacters(random: RandomSource): string {
-  const codes = random(new Uint8Array(RANDOM_LENGTH));
-  for (let i = 0; i < RANDOM_LENGTH; i++) codes[i] = CODES[codes[i]! & 31]!;
-  // One flat text: sixteen concatenations would leave as many objects behind.
+  if (random !== systemRandom) return charactersOf(random(new Uint8Array(RANDOM_LENGTH)));
+  if (made.used === made.text.length) {
+    made.text = charactersOf(random(new Uint8Array(64 * RANDOM_LENGTH)));
+    made.used = 0;
+  }
+  return made.text.slice(made.used, made.used += RANDOM_LENGTH);
+}
+
+function charactersOf(codes: Uint8Array): string {
+  for (let i = 0; i < codes.length; i++) codes[i] = CODES[codes[i]! & 31]!;
+  // One flat text: concatenations would leave as many objects behind.
   return textOf(codes);
 }
 

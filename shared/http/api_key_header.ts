@@ -6,6 +6,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { parseApiKey, PUBLISHED_TEST_KEY } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
+import { RecentMap } from "../core/recent_map.ts";
 import { span } from "../core/tracing.ts";
 import { type Access, rateLimited } from "../store/outcome.ts";
 import { AddressLimit, type Verdict } from "./address_limit.ts";
@@ -13,6 +14,9 @@ import { networkOf } from "./address_network.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, PresentedKey, RequestEnvironment } from "./request_state.ts";
 import { LIVE_ENVIRONMENT } from "./request_environment.ts";
+
+/** Most headers whose keys are known without being hashed again. */
+const KEYS_MAX = 1_000;
 
 /**
  * Finds out who sends a request before anything is done for it. A malformed key never reaches the
@@ -28,6 +32,7 @@ export function apiKeyHeader(
   const { tenants } = store;
   const limit = rate_limits === null ? null : new AddressLimit();
   const is_local = deps.base_url.startsWith("http://");
+  const presented = new RecentMap<string, PresentedKey>(KEYS_MAX);
   const accountsOf = ({ livemode }: PresentedKey) => livemode ? places.live : places.sandboxes;
   /**
    * The checks under way. Further requests with the same key wait in places that all unknown
@@ -67,7 +72,8 @@ export function apiKeyHeader(
   /** Throws the errors of `check`, and `origin_not_allowed`. */
   const authenticate = (c: Context<Env>): PresentedKey | Promise<PresentedKey> => {
     const state = c.get("state");
-    const key = readKey(c, is_local);
+    const header = c.req.header("Authorization") ?? "";
+    const key = presented.get(header) ?? readKey(header, is_local);
     if (key instanceof ApiError) {
       const network = networkOfRequest(c);
       if (limit?.isOver(network, state.at_ms)) throw rateLimited();
@@ -82,15 +88,18 @@ export function apiKeyHeader(
         "Live keys are not accepted from browsers: keep them on your server",
       );
     }
-    if (tenants.of(key.hash) !== undefined) return key;
+    if (tenants.of(key.hash) !== undefined) {
+      presented.set(header, key);
+      return key;
+    }
     return check(c, networkOfRequest(c), key).then(() => key);
   };
   return async function readApiKey(c, next) {
     const state = c.get("state");
     const key = await span("authenticate", () => authenticate(c));
-    await accountsOf(key).run([tenants.nameOf(key.hash)], async () => {
-      await state.environment.begin?.(c);
-      await next();
+    await accountsOf(key).run([tenants.nameOf(key.hash)], () => {
+      const begun = state.environment.begin?.(c);
+      return begun ? begun.then(next) : next();
     });
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {
@@ -101,8 +110,8 @@ export function apiKeyHeader(
 }
 
 /** Returns the key of a request, or a 401 that names the fault of the header. */
-function readKey(c: Context<Env>, local: boolean): PresentedKey | ApiError {
-  const header = c.req.header("Authorization")?.trim() ?? "";
+function readKey(authorization: string, local: boolean): PresentedKey | ApiError {
+  const header = authorization.trim();
   if (header === "") {
     return unauthorized(`The Authorization header is missing: send "${HEADER_FORM}"`);
   }

@@ -24,7 +24,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe, ownHeaders } from "./observe.ts";
 import { type Route, scopeOf } from "./route.ts";
-import { asSent, parseBody, parseQuery } from "./parse_input.ts";
+import { asSent, parseBody, parseNoQuery, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
@@ -42,6 +42,7 @@ const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 const JSON_TYPE = "application/json";
+const NO_QUERY = new URLSearchParams();
 /** Methods whose requests can carry an idempotency key. */
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
@@ -157,24 +158,25 @@ function handle(c: Ctx, route: Route, path: string): Promise<Response> {
   state.route = route;
   // A longer one is refused without being read.
   const has_query = !isLong(c) && c.req.url.includes("?");
-  const query = has_query ? new URL(c.req.url).searchParams : new URLSearchParams();
+  const query = has_query ? new URL(c.req.url).searchParams : NO_QUERY;
   const scope = scopeOf(route, query);
   const { store, large_bodies } = c.get("deps");
   const admit = async () => {
     await state.environment.admit(c, scope, (access) => store.authenticate(access));
     state.is_counted = true;
   };
-  return keyFirst(c, scope, async () => {
-    if (state.key!.livemode) refuseLiveKey(route, c.req.raw.headers);
-    const bytes = MUTATING.has(route.method)
-      ? await readRaw(c.req.raw, MAX_BODY_BYTES, { admit })
-      : null;
-    const check = () => checkRequest(c, { route, path, scope, query, bytes });
-    const respond = bytes === null || bytes.length <= SMALL_BODY_BYTES
-      ? check()
+  const check = (bytes: Uint8Array | null) => checkRequest(c, { route, path, scope, query, bytes });
+  const serveBody = async () => {
+    const bytes = await readRaw(c.req.raw, MAX_BODY_BYTES, { admit });
+    const respond = bytes.length <= SMALL_BODY_BYTES
+      ? check(bytes)
       : await large_bodies[state.key!.livemode ? "live" : "sandboxes"]
-        .run(store.tenants.nameOf(state.key!.hash), check);
+        .run(store.tenants.nameOf(state.key!.hash), () => check(bytes));
     return await respond();
+  };
+  return keyFirst(c, scope, () => {
+    if (state.key!.livemode) refuseLiveKey(route, c.req.raw.headers);
+    return MUTATING.has(route.method) ? serveBody() : check(null)();
   });
 }
 
@@ -205,7 +207,9 @@ function checkRequest(
   state.idempotency_key = idempotency_key;
   const sent_id = c.req.param("id") ?? "";
   const decide = state.environment.read(c, { route, sent_id, idempotency_key });
-  const query = parseQuery(route.query, searchParams);
+  const query = searchParams === NO_QUERY
+    ? parseNoQuery(route.query)
+    : parseQuery(route.query, searchParams);
   const body = sent ? parseBody(route.body, sent) : undefined;
   route.refuse?.(body, state.key!.livemode);
 
@@ -246,14 +250,12 @@ function checkRequest(
       query,
     });
   };
-  return async () => {
-    const outcome = await decide(scope, run).catch((error) => {
+  return () =>
+    decide(scope, run).then((outcome) => respond(c, outcome, route.media_type), (error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
-    return respond(c, outcome, route.media_type);
-  };
 }
 
 /** Refuses a live key where only test keys are taken. Throws `test_key_required`. */

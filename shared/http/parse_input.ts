@@ -27,6 +27,18 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
   return input;
 }
 
+/** What each schema makes of an empty query. */
+const without_query = new WeakMap<z.ZodType, object>();
+
+/** Applies a schema to no query at all, once. Throws like `parseQuery`. */
+export function parseNoQuery<T>(schema: z.ZodType<T>): T {
+  const known = without_query.get(schema);
+  if (known !== undefined) return known as T;
+  const query = checkFields(schema, {});
+  without_query.set(schema, Object.freeze(query) as object);
+  return query;
+}
+
 /** Applies a schema to a query. Throws `invalid_parameter` with the first parameter at fault. */
 export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
   // The libraries of Supabase add this name to the query of a call.

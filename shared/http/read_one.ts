@@ -20,7 +20,7 @@ export function readOne({ kind, before, ...named }: Reading): Route {
     ...named,
     method: "GET",
     async run({ deps, request, id }) {
-      await before?.(deps);
+      if (before) await before(deps);
       const loaded = await deps.store.load(request.access, kind, id);
       return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.response;
     },

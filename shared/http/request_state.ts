@@ -103,8 +103,8 @@ export interface ObservedRequest {
 
 /** The live environments, or the sandboxes. */
 export interface RequestEnvironment {
-  /** Called before the route. */
-  begin?(c: Context<Env>): Promise<void>;
+  /** Called before the route, which waits for it. */
+  begin?(c: Context<Env>): Promise<void> | undefined;
   /** Reads what a request asks of its environment. Throws `ApiError`. */
   read(c: Context<Env>, requested: Requested): Decide;
   /** Asks with the access of a request, and with its settings. Throws the errors of `ask`. */

@@ -23,6 +23,8 @@ interface BatcherOptions<Item, Result> {
   weigh?: (item: Item) => number;
   /** Most statements under way; one by default, because several would share fewer items each. */
   concurrency?: number;
+  /** Makes the error of an item from that of the driver; by default it is the same. */
+  errorOf?: (error: unknown) => unknown;
   /** Longest wait of a batch that has fewer items than the last one, if that had `MANY`. */
   gather_ms?: number;
 }
@@ -120,7 +122,8 @@ export class Batcher<Item, Result = void> {
           this.#waiting.clear();
           this.#count = 0;
         }
-        for (const { reject } of [...entries, ...others]) reject(error);
+        const { errorOf = (error) => error } = this.#options;
+        for (const { reject } of [...entries, ...others]) reject(errorOf(error));
       },
       in_order: false,
     });

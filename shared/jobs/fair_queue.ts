@@ -77,7 +77,7 @@ export class FairQueue {
 
   /** Runs a job when it has its slots. Throws its errors and the refusals of `take`. */
   async run<T>(owners: Owners, job: () => Promise<T>): Promise<T> {
-    const slot = await this.take(owners);
+    const slot = this.tryTake(owners) ?? await this.take(owners);
     try {
       return await job();
     } finally {

@@ -106,13 +106,25 @@ export class FaultOfRequest {
    * Decides the request, with its fault if it has one. Throws the errors of `decide`, the error of
    * the fault, and `ConnectionLost`. If the settings name faults of requests, it takes one.
    */
-  async decide<T>(
+  decide<T>(
     access: Access,
     settings: SandboxSettings,
     decide: (access: Access) => Promise<T>,
   ): Promise<T> {
-    const takes = this.#fault === null && this.#is_open;
-    if (takes && settings.fault_kinds.includes("request")) {
+    const takes = this.#fault === null && this.#is_open &&
+      settings.fault_kinds.includes("request");
+    return takes || this.#fault !== null
+      ? this.#decideWithFault(takes, access, settings, decide)
+      : decide(this.#counted(access));
+  }
+
+  async #decideWithFault<T>(
+    takes: boolean,
+    access: Access,
+    settings: SandboxSettings,
+    decide: (access: Access) => Promise<T>,
+  ): Promise<T> {
+    if (takes) {
       this.#fault = await this.#faults.take(this.#counted(access), targetOf(this.#requested));
       this.#c.get("state").is_counted = true;
     }

@@ -51,13 +51,17 @@ function isOfRun({ method, path, raw: { headers } }: Context<Env>["req"]): boole
   return !LOOKS.test(path) && !(method === "GET" && isFromPage(headers));
 }
 
-export async function numberRequest(
+/** Numbers a request of a seeded sandbox, and sets its id. */
+export function numberRequest(c: Context<Env>, sandbox: Sandbox): Promise<void> | undefined {
+  if (hasSeededPrefix(c.get("state").key!.text) && isOfRun(c.req)) return number(c, sandbox);
+}
+
+async function number(
   c: Context<Env>,
   { known_settings, seeded_store }: Sandbox,
 ): Promise<void> {
   const state = c.get("state");
-  const { hash, text } = state.key!;
-  if (!hasSeededPrefix(text) || !isOfRun(c.req)) return;
+  const { hash } = state.key!;
   const settings = await seeded_store.number(known_settings.accessOf(c, null));
   if (settings === null) return;
   known_settings.learn(hash, settings);

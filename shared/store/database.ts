@@ -16,7 +16,10 @@ import { outliveLostWrites } from "./lost_write.ts";
 import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
 interface DatabaseOptions {
-  /** `postgres://…`. Its `sslmode` selects the encryption (database_encryption.ts). */
+  /**
+   * `postgres://…`. Its `sslmode` selects the encryption (database_encryption.ts), and as with libpq
+   * its `host` can be the folder of a Unix socket.
+   */
   url: string;
   /** Certificate authority in PEM that is trusted in addition to those of the runtime. */
   authority?: string;
@@ -193,8 +196,13 @@ class ConnectionPool {
 /** One connection, which opens at its first statement. It has no deadline, for jobs. */
 export function connect(options: DatabaseOptions, idle_timeout = IDLE_S): postgres.Sql {
   const mode = encryptionOf(options.url);
-  return postgres(options.url, {
+  const url = new URL(options.url);
+  const folder = url.searchParams.get("host");
+  // The driver would send it to the server.
+  url.searchParams.delete("host");
+  return postgres(url.href, {
     max: 1,
+    ...(folder?.startsWith("/") && { path: `${folder}/.s.PGSQL.${url.port || 5432}` }),
     // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0007).
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),

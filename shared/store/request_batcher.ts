@@ -51,12 +51,7 @@ export function batchRequests<
     weigh,
     send: async (list, is_alone) =>
       (await send(list, is_alone)).toSorted((one, other) => one.n - other.n),
+    errorOf: toApiError,
   });
-  return async (request) => {
-    try {
-      return await batcher.add(request, tenants.nameOf(request.access.key_hash));
-    } catch (error) {
-      throw toApiError(error);
-    }
-  };
+  return (request) => batcher.add(request, tenants.nameOf(request.access.key_hash));
 }

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { dirname, join } from "node:path";
 import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
-import { endLeftoverServer } from "../../apps/server/postgres/postgres_cluster.ts";
+import { endLeftoverServer, socketFolder } from "../../apps/server/postgres/postgres_cluster.ts";
+import { openDatabase } from "../../shared/store/database.ts";
 import {
   FALLBACK_PARENT,
   postgresAccount,
@@ -75,7 +76,7 @@ Deno.test("startPostgres() is durable and private, and logs nothing of clients, 
         listen_addresses: "127.0.0.1",
         log_min_error_statement: "panic",
         synchronous_commit: "on",
-        unix_socket_directories: "",
+        unix_socket_directories: join(server.home, "postgres"),
       });
       const url = new URL(server.superuser_url);
       url.password = "wrong";
@@ -94,13 +95,30 @@ Deno.test("startPostgres() is durable and private, and logs nothing of clients, 
     }
   }));
 
-Deno.test("endLeftoverServer() removes a pid file with another program's process", () =>
+Deno.test("the functions reach the server by its Unix socket, unless its path is too long", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const server = await startPostgres({ data_dir, durable: false });
+    const url = new URL(server.superuser_url);
+    url.searchParams.set("host", server.socket_folder!);
+    const database = openDatabase({ url: url.href });
+    try {
+      const statement = "select inet_client_addr() as client";
+      assert.deepEqual(await database.query(statement, []), [{ client: null }]);
+      assert.equal((await ask(server.superuser_url, statement))[0]!["client"], "127.0.0.1");
+      assert.equal(socketFolder({ path: `/${"ä".repeat(44)}` }), null);
+    } finally {
+      await database.close();
+      await server.stop();
+    }
+  }));
+
+Deno.test("endLeftoverServer() removes a pid file with another program's process, and sockets", () =>
   withTemporaryFolder(async (cluster) => {
     await Deno.mkdir(cluster);
-    const pid_file = join(cluster, "postmaster.pid");
-    await Deno.writeTextFile(pid_file, `${Deno.pid}\n${cluster}\n`);
+    const left = ["postmaster.pid", ".s.PGSQL.5432.lock"].map((name) => join(cluster, name));
+    for (const path of left) await Deno.writeTextFile(path, `${Deno.pid}\n${cluster}\n`);
     await endLeftoverServer(cluster);
-    await assert.rejects(Deno.stat(pid_file), Deno.errors.NotFound);
+    for (const path of left) await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
   }));
 
 Deno.test({

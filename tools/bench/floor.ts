@@ -52,8 +52,8 @@ export async function openFloor({ product, sql }: Service, atEnd: AtEnd): Promis
       const read = () => readCpuSeconds([[product.postgres_pid]]);
       const payments = await countPayments();
       const [before] = await read();
-      const url = product.superuser_url;
-      const order = { url, clients, seconds, statements: statements[line]! };
+      const { superuser_url: url, socket_folder } = product;
+      const order = { url, socket_folder, clients, seconds, statements: statements[line]! };
       const { transactions, per_second, error } = await runPgbench(order);
       if (error !== null || !(per_second > 0)) throw new Error(error ?? "no rate");
       const cpu_us = ((await read())[0]! - before!) / transactions * 1e6;

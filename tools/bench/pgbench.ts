@@ -29,6 +29,8 @@ interface PgbenchResult {
 /** One run. */
 interface PgbenchOrder {
   url: string;
+  /** By which the service reaches its server too; empty: by TCP. */
+  socket_folder: string;
   clients: number;
   /** Measured time after the warm-up; whole seconds. */
   seconds: number;
@@ -64,7 +66,7 @@ export async function runPgbench(order: PgbenchOrder): Promise<PgbenchResult> {
       args: [
         ...["-n", "-M", "prepared", "-P", "1", "-j", "1"],
         ...["-c", String(order.clients), "-T", String(order.seconds + WARMUP_S)],
-        ...["-h", hostname, "-p", port, "-U", username],
+        ...["-h", order.socket_folder || hostname, "-p", port, "-U", username],
         ...variables.flatMap((variable) => ["-D", variable]),
         ...files,
         pathname.slice(1),

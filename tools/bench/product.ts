@@ -28,6 +28,8 @@ export interface Product extends Credentials {
   readonly postgres_pid: number;
   /** Its database as superuser, without row-level security. */
   readonly superuser_url: string;
+  /** The folder of its Unix socket; empty: it has none. */
+  readonly socket_folder: string;
 }
 
 /**
@@ -122,6 +124,7 @@ async function findPostgres(home: string) {
   const port = Number(lines[3]);
   return {
     postgres_pid: Number(lines[0]),
+    socket_folder: lines[4]!,
     superuser_url: `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${SUPERUSER}`,
   };
 }

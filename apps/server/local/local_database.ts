@@ -50,9 +50,11 @@ export async function startDatabase(
   } finally {
     await sql.end();
   }
+  const functions_url = new URL(server.urlFor("postgres", role));
+  if (server.socket_folder) functions_url.searchParams.set("host", server.socket_folder);
   return {
     operator_url: server.superuser_url,
-    functions_url: server.urlFor("postgres", role),
+    functions_url: functions_url.href,
     shown_as: null,
     exited: server.exited,
   };

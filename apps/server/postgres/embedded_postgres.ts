@@ -14,7 +14,7 @@ import { takeFileLock } from "../data_dir/file_lock.ts";
 import { noteDataFolder, removeAbandonedHomes } from "./abandoned_homes.ts";
 import { FALLBACK_PARENT, postgresAccount, postgresHome } from "./postgres_account.ts";
 import { postgresCache } from "./postgres_cache.ts";
-import { endLeftoverServer, openCluster, SUPERUSER } from "./postgres_cluster.ts";
+import { endLeftoverServer, openCluster, socketFolder, SUPERUSER } from "./postgres_cluster.ts";
 import { type InstallOptions, installPostgres } from "./postgres_package.ts";
 import { type LaunchFailure, launchPostgres, type PostgresProcess } from "./postgres_process.ts";
 
@@ -52,6 +52,8 @@ export interface PostgresServer {
   readonly exited: Promise<Error | null>;
   /** Returns the URL of a database, with the superuser unless a role is given. */
   urlFor(database: string, role?: LoginRole): string;
+  /** The folder of its Unix socket; null: it has none. */
+  readonly socket_folder: string | null;
   /**
    * Stops the server: it ends all sessions and writes a checkpoint. If that takes more than 10 s,
    * it stops without a checkpoint; after 15 s it is killed.
@@ -125,6 +127,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       superuser_url: urlOf(first.port, SUPERUSER, { name: SUPERUSER, password: cluster.password }),
       urlFor: (database, role = { name: SUPERUSER, password: cluster.password }) =>
         urlOf(first.port, database, role),
+      socket_folder: socketFolder(cluster),
     };
   } catch (error) {
     lock.release();

@@ -32,6 +32,15 @@ export interface PostgresCluster {
   account: Account;
 }
 
+/** Longest path of a Unix socket in bytes; macOS has the smallest. */
+const SOCKET_PATH_BYTES = 103;
+
+/** Returns the folder of the server's Unix socket, which costs less than TCP; null: it has none. */
+export function socketFolder({ path }: Pick<PostgresCluster, "path">): string | null {
+  const longest = new TextEncoder().encode(`${path}/.s.PGSQL.65535`).length;
+  return Deno.build.os === "windows" || longest > SOCKET_PATH_BYTES ? null : path;
+}
+
 interface ClusterOptions {
   account: Account;
   durable: boolean;
@@ -132,8 +141,8 @@ async function makeCluster(
 }
 
 /**
- * Ends a server of this cluster whose parent process was killed, and removes `postmaster.pid`. The
- * process id in that file can belong to another program by now, because containers reuse ids soon.
+ * Ends a server of this cluster whose parent process was killed, and removes `postmaster.pid` and its
+ * sockets. The process id in that file can belong to another program by now, because containers reuse ids soon.
  * The caller must hold the lock of the folder. Throws if the server does not end.
  */
 export async function endLeftoverServer(cluster: string): Promise<void> {
@@ -151,6 +160,9 @@ export async function endLeftoverServer(cluster: string): Promise<void> {
     throw new Error(`A PostgreSQL server (process ${pid}) still uses "${cluster}": end it first`);
   }
   await Deno.remove(pid_file).catch(() => {});
+  for await (const { name } of Deno.readDir(cluster)) {
+    if (name.startsWith(".s.PGSQL.")) await Deno.remove(join(cluster, name)).catch(() => {});
+  }
 }
 
 export async function hasServer(cluster: string): Promise<boolean> {

@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import type { PostgresCluster } from "./postgres_cluster.ts";
+import { type PostgresCluster, socketFolder } from "./postgres_cluster.ts";
 import type { PostgresPrograms } from "./postgres_package.ts";
 
 /** A running server. */
@@ -42,7 +42,7 @@ export async function launchPostgres(
   const all = {
     listen_addresses: "127.0.0.1",
     port: String(port),
-    unix_socket_directories: "",
+    unix_socket_directories: socketFolder(cluster) ?? "",
     ...settings,
   };
   const child = new Deno.Command(programs.postgres, {

@@ -7,6 +7,14 @@ const WHOLE_EVERY = 32;
 /** Characters that are two units in JavaScript and one in PostgreSQL. */
 const SURROGATE = /[\ud800-\udfff]/;
 
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const LIST_END = 0x5d;
+const OBJECT = 0x7b;
+const OBJECT_END = 0x7d;
+
 type Members = Readonly<Record<string, unknown>>;
 
 export class ResourceText {
@@ -72,20 +80,31 @@ function splices(before: Members, after: Members, text: string): string[] | null
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start;; at++) {
-    switch (text[at]) {
-      case '"':
-        while (text[++at] !== '"') if (text[at] === "\\") at++;
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfText(text, at);
         break;
-      case "{":
-      case "[":
+      case OBJECT:
+      case LIST:
         depth++;
         break;
-      case ",":
+      case COMMA:
         if (depth === 0) return at;
         break;
-      case "}":
-      case "]":
+      case OBJECT_END:
+      case LIST_END:
         if (depth-- === 0) return at;
     }
+  }
+}
+
+/** Returns the place of the quotation mark that ends the text which begins at a place. */
+function endOfText(text: string, start: number): number {
+  for (let at = start;;) {
+    at = text.indexOf('"', at + 1);
+    let first = at;
+    while (text.charCodeAt(first - 1) === BACKSLASH) first--;
+    // After an odd number of backslashes it belongs to the text.
+    if ((at - first) % 2 === 0) return at;
   }
 }
