@@ -103,7 +103,7 @@ Deno.test("the functions reach the server by its Unix socket, unless its path is
     const database = openDatabase({ url: url.href });
     try {
       const statement = "select inet_client_addr() as client";
-      assert.deepEqual(await database.query(statement, []), [{ client: null }]);
+      assert.deepEqual([...await database.query(statement, [])], [{ client: null }]);
       assert.equal((await ask(server.superuser_url, statement))[0]!["client"], "127.0.0.1");
       assert.equal(socketFolder({ path: `/${"ä".repeat(44)}` }), null);
     } finally {
