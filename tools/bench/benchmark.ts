@@ -64,7 +64,7 @@ function readOptions(args: readonly string[]) {
   }
   const cores = Deno.build.os === "linux" ? availableParallelism() : 1;
   return {
-    ...{ only, write, parent: quick ? null : parent },
+    ...{ only, write, parent: quick ? null : parent, warmup: !quick },
     seconds: whole("--seconds", values.seconds ?? (quick ? "1" : "2")),
     repetitions: whole("--repetitions", values.repetitions ?? (quick ? "1" : "3")),
     creates: whole("--creates", values.creates ?? (quick ? "2000" : "1000000")),
@@ -155,23 +155,25 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   return discarded.length === 0;
 }
 
-/** Measures every line in turns, repetition by repetition. */
+/** Measures every line in turns, repetition by repetition. In the repetition 0 programs warm up. */
 async function measureLines(
   programs: readonly Program[],
-  { seconds, repetitions, only }: Options,
+  { seconds, repetitions, only, warmup }: Options,
   discarded: string[],
 ): Promise<Runs> {
   const runs: Runs = new Map(programs.map((program) => [program, {}]));
-  for (let repetition = 1; repetition <= repetitions; repetition++) {
+  for (let repetition = 0; repetition <= repetitions; repetition++) {
     for (const line of LINES.filter((line) => line.includes(only))) {
       const passed = (performance.now() / 1000).toFixed(0).padStart(4);
       console.error(`${passed} s  ${repetition}: ${line}`);
       for (const program of programs.filter((program) => program.has(line))) {
-        const run = await program.measure(line, seconds).catch((error) => {
+        const length_s = repetition > 0 ? seconds : warmup && program.warmup_s;
+        if (!length_s) continue;
+        const run = await program.measure(line, length_s).catch((error) => {
           discarded.push(`${line}, ${program.name}: ${error.message}`);
           return NO_RUN;
         });
-        (runs.get(program)![line] ??= []).push(run);
+        if (repetition > 0) (runs.get(program)![line] ??= []).push(run);
       }
     }
   }

@@ -28,6 +28,8 @@ export interface Program {
   name: string;
   /** Where it stores a payment. */
   stores: string;
+  /** Time of each line before the first run that counts; absent: none. */
+  warmup_s?: number;
   has(line: LineName): boolean;
   /**
    * Measures a line once.
