@@ -89,7 +89,7 @@ export function apiKeyHeader(
       );
     }
     if (tenants.of(key.hash) !== undefined) {
-      presented.set(header, key);
+      if (!presented.get(header)) presented.set(header, key);
       return key;
     }
     return check(c, networkOfRequest(c), key).then(() => key);
