@@ -21,13 +21,12 @@ import { sandboxOrigins } from "../sandbox/sandbox_origins.ts";
 import { createSandboxProvider } from "../sandbox/sandbox_provider.ts";
 import { createSandboxMoves } from "../sandbox/sandbox_moves.ts";
 import { Operations } from "../domain/operations/operations.ts";
-import { createSandboxes } from "../sandbox/disposable_sandboxes.ts";
+import { Sandboxes } from "../sandbox/disposable_sandboxes.ts";
 import { SandboxChanges } from "../sandbox/sandbox_changes.ts";
-import { createSandboxClock } from "../sandbox/sandbox_clock.ts";
+import { SandboxClock } from "../sandbox/sandbox_clock.ts";
 import { createWebhooks } from "../domain/webhooks/webhooks.ts";
 import { CheckoutStore } from "../store/checkout_store.ts";
 import { ApiKeyStore } from "../store/api_key_store.ts";
-import { ClockStore } from "../sandbox/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { CostlyWork } from "../jobs/costly_work.ts";
 import { createPlaces, LARGE_BODIES } from "../jobs/places.ts";
@@ -37,7 +36,6 @@ import { FaultStore } from "../sandbox/fault_store.ts";
 import { ProviderStore } from "../store/provider_store.ts";
 import { SeededStore } from "../sandbox/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
-import { SandboxStore } from "../sandbox/sandbox_store.ts";
 import { RequestLog, writeTo } from "../store/request_log.ts";
 import { InboxStore } from "../store/inbox_store.ts";
 import { Store } from "../store/store.ts";
@@ -150,9 +148,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const sandbox: Sandbox = {
     moves: createSandboxMoves({ store, changes, urls }),
     challenges: createChallenges({ store: provider_store, origins }),
-    disposable: createSandboxes(new SandboxStore(calls)),
-    clock: createSandboxClock({
-      store: new ClockStore(calls, known_settings),
+    disposable: new Sandboxes(calls),
+    clock: new SandboxClock({
+      calls,
+      known_settings,
       sends: webhooks !== null,
       work: (longest_ms) =>
         Promise.all([provider_worker.idle(longest_ms), webhooks?.dispatcher.idle(longest_ms)]),

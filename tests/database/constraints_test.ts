@@ -12,7 +12,7 @@ import { ENDPOINT_URL_LENGTH_MAX } from "../../shared/core/endpoint_url.ts";
 import { MAX_ACTIVE_SECRETS } from "../../shared/domain/webhooks/endpoint_secret.ts";
 import { MAX_SANDBOX_ENDPOINTS } from "../../shared/domain/webhooks/webhook_endpoints.ts";
 import { MAX_BYTES } from "../../shared/sandbox/masked_body.ts";
-import { MAX_KEPT_SANDBOXES, MAX_SANDBOXES } from "../../shared/sandbox/sandbox_store.ts";
+import { MAX_KEPT_SANDBOXES, MAX_SANDBOXES } from "../../shared/sandbox/disposable_sandboxes.ts";
 import {
   CLOCK_CEILING_MS,
   MAX_ADVANCE_DAYS,
