@@ -203,58 +203,7 @@ export interface Checkout {
 }
 
 /** A checkout with its new attempt. */
-export interface PaidCheckout {
-  /** `chk_…` */
-  id: string;
-  object: "checkout";
-  status: CheckoutStatus;
-  /**
-   * The page for the payer, whose token is in the fragment; null: the operator has set no
-   * `CHECKOUT_URL`.
-   */
-  url: string | null;
-  /** The amount in minor units; 0: it only saves. */
-  amount: number;
-  /** Another name for `amount`. */
-  amount_minor: number;
-  /** Currency of the amounts: ISO 4217 code, `USDC` or `USDT`. */
-  currency: string;
-  /** Your prices in other currencies. */
-  other_prices: CheckoutPrice[];
-  /** The methods that the payer can choose. */
-  methods: CheckoutMethod[];
-  customer: Person | null;
-  /** Your own text for the payer; null without one. */
-  description: string | null;
-  /** Your own number of the order or invoice. */
-  reference: string | null;
-  metadata: Metadata;
-  capture: CaptureMethod;
-  /** `on_session`: for payments with the payer present. `off_session`: also without. */
-  save: InstrumentUsage | null;
-  /** Language of the page; null: that of the browser. */
-  locale: string | null;
-  /** The page of your shop after the payment. */
-  return_url: string | null;
-  /** The page of your shop for a payer who gives up. */
-  cancel_url: string | null;
-  /** 1; null: a link, which any number of payers can pay until it expires or you cancel it. */
-  max_payments: 1 | null;
-  /** The end of new attempts; null: a link without one. */
-  expires_at: string | null;
-  /** True for a resource of a live key, false in a sandbox. */
-  livemode: boolean;
-  /**
-   * Payments that were ever successful: `authorized`, `completed`, or a collection that is
-   * `processing`. It never falls, and a late transfer can make it exceed `max_payments`.
-   */
-  payments_count: number;
-  /** The last successful payment. */
-  payment_id: string | null;
-  /** Time of creation. RFC 3339 in UTC, with milliseconds. */
-  created_at: string;
-  /** Time of the last change. RFC 3339 in UTC, with milliseconds. */
-  updated_at: string;
+export interface PaidCheckout extends Checkout {
   /** The new attempt. */
   payment: Payment;
 }
@@ -371,19 +320,7 @@ export interface Clock {
 }
 
 /** The clock of a sandbox, and what became due. */
-export interface ClockAdvance {
-  object: "clock";
-  /** RFC 3339 in UTC, with milliseconds. */
-  now: string;
-  /** `real`: the clock runs. `frozen`: it stands. */
-  mode: "real" | "frozen";
-  /** How far a running clock is ahead of the real time; null while the clock is frozen. */
-  offset_seconds: number | null;
-  /**
-   * The end of the advances that are not complete; null: none is under way. In the response to
-   * `POST`: the end of the advance of that request.
-   */
-  target: string | null;
+export interface ClockAdvance extends Clock {
   /**
    * The numbers of actions that the advance has done so far. Advances that overlap count together.
    */

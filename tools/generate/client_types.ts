@@ -347,22 +347,33 @@ function renderType([name, schema, form = {}]: typeof TYPES[number]): string {
     return `${head}export type ${name} = ${typeOf(inner, 0, true)};\n`;
   }
   const [full, secret] = form.secret ?? [];
-  const left_out = [
-    ...form.without ?? [],
-    secret,
-    ...is_list ? ["limit", "starting_after", "include"] : [],
-  ];
+  const [base, inherited = []] = is_list
+    ? ["ListParams", ["limit", "starting_after", "include"]]
+    : extendedBy(inner) ?? [];
+  const left_out = [...form.without ?? [], secret, ...inherited];
   const members = Object.entries(inner.shape as Record<string, z.ZodType>)
     .filter(([member]) => form.only?.includes(member) ?? !left_out.includes(member))
     .map(([member, schema]) => renderMember(member, schema, 1, form));
-  const base = is_list ? " extends ListParams" : "";
-  const text = `${head}export interface ${name}${base} {\n${members.join("")}}\n`;
+  const extended = base ? ` extends ${base}` : "";
+  const text = `${head}export interface ${name}${extended} {\n${members.join("")}}\n`;
   if (!full) return text;
   const shown = renderMember(secret!, inner.shape[secret!] as z.ZodType, 1, {
     required: [secret!],
   });
   return `${text}\n/** \`${name}\` with its secret, which the API shows only once: store it. */\n` +
     `export interface ${full} extends ${name} {\n${shown}}\n`;
+}
+
+/** Returns the resource that this one extends, with the names of its members, if there is one. */
+function extendedBy({ shape }: z.ZodObject): readonly [string, string[]] | undefined {
+  for (const [schema, name] of NAMES) {
+    if (!(schema instanceof z.ZodObject && "object" in schema.shape)) continue;
+    const members = Object.entries(schema.shape);
+    const is_part = members.every(([member, type]) => shape[member] === type);
+    if (is_part && members.length < Object.keys(shape).length) {
+      return [name, Object.keys(schema.shape)];
+    }
+  }
 }
 
 /** The method and the path of the operation that has a query. */
