@@ -7,10 +7,9 @@ import { parseArgs } from "node:util";
 
 /** An option of a command. */
 export interface Option {
-  type: "string" | "boolean";
   /** One letter that also gives the option, such as `h`. */
   short?: string;
-  /** The name of the value in the help, such as `AMOUNT`. */
+  /** The name of its value in the help, such as `AMOUNT`; absent: it takes none. */
   value?: string;
   /** A phrase for the help, without a full stop. */
   help: string;
@@ -71,39 +70,35 @@ export class CommandError extends Error {
 
 /** An option of every command. */
 export const COMMON: Readonly<Record<string, Option>> = {
-  help: { type: "boolean", short: "h", help: "show this help" },
+  help: { short: "h", help: "show this help" },
 };
 /** An option of commands with a result. */
 export const JSON_OPTION: Readonly<Record<string, Option>> = {
-  json: { type: "boolean", help: "print the result as JSON, also if it is an error" },
+  json: { help: "print the result as JSON, also if it is an error" },
 };
 /** Options of a create of a payment or a checkout. */
 export const SALE_OPTIONS: Readonly<Record<string, Option>> = {
-  amount: { type: "string", value: "N", help: "in minor units: 1999 is 19.99 EUR (required)" },
-  currency: { type: "string", value: "CODE", help: "ISO 4217 code, USDC or USDT (EUR)" },
-  capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
-  email: { type: "string", value: "ADDRESS", help: "of the customer" },
-  "customer-id": { type: "string", value: "ID", help: "your own id of the customer" },
-  reference: { type: "string", value: "TEXT", help: "your own reference" },
-  "return-url": { type: "string", value: "URL", help: "where the payer comes back" },
+  amount: { value: "N", help: "in minor units: 1999 is 19.99 EUR (required)" },
+  currency: { value: "CODE", help: "ISO 4217 code, USDC or USDT (EUR)" },
+  capture: { value: "METHOD", help: "manual only authorizes the amount" },
+  email: { value: "ADDRESS", help: "of the customer" },
+  "customer-id": { value: "ID", help: "your own id of the customer" },
+  reference: { value: "TEXT", help: "your own reference" },
+  "return-url": { value: "URL", help: "where the payer comes back" },
 };
 /** Options of commands that call a service. */
 export const SERVICE_OPTIONS: Readonly<Record<string, Option>> = {
-  "base-url": { type: "string", value: "URL", help: "the service; default: that of this folder" },
-  key: { type: "string", value: "KEY", help: "an API key; default: that of this folder" },
-  "data-dir": { type: "string", value: "FOLDER", help: "data of the local start (.local)" },
+  "base-url": { value: "URL", help: "the service; default: that of this folder" },
+  key: { value: "KEY", help: "an API key; default: that of this folder" },
+  "data-dir": { value: "FOLDER", help: "data of the local start (.local)" },
 };
 /** An option of commands that can change live data. */
 export const LIVE_OPTION: Readonly<Record<string, Option>> = {
-  live: { type: "boolean", help: "allow a live key, which changes real data" },
+  live: { help: "allow a live key, which changes real data" },
 };
 /** Options of commands that change something once. */
 export const CHANGE_OPTIONS: Readonly<Record<string, Option>> = {
-  "idempotency-key": {
-    type: "string",
-    value: "KEY",
-    help: "a retry with this key changes nothing",
-  },
+  "idempotency-key": { value: "KEY", help: "a retry with this key changes nothing" },
   ...LIVE_OPTION,
 };
 
@@ -117,7 +112,10 @@ export function readArguments(
 ): { values: Values; args: string[] } {
   const options = Object.fromEntries(
     Object.entries({ ...COMMON, ...command.options })
-      .map(([name, { type, short }]) => [name, { type, ...(short !== undefined && { short }) }]),
+      .map(([name, { value, short }]) => [name, {
+        type: value === undefined ? "boolean" as const : "string" as const,
+        ...(short !== undefined && { short }),
+      }]),
   );
   const own = command.takesRest ? beforeRest(args) : [...args];
   const rest = args.slice(own.length + 1);

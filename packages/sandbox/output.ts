@@ -8,8 +8,8 @@ const MAX_PAGE = 100;
 
 /** Options of every list. */
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
-  limit: { type: "string", value: "N", help: `items of the page, 1 to ${MAX_PAGE} (10)` },
-  "starting-after": { type: "string", value: "CURSOR", help: "go on behind this item" },
+  limit: { value: "N", help: `items of the page, 1 to ${MAX_PAGE} (10)` },
+  "starting-after": { value: "CURSOR", help: "go on behind this item" },
 };
 
 /** Returns the parameters of a page. The API checks the cursor. */

@@ -17,7 +17,7 @@ function hasFailed({ status }: { status: string }): boolean {
 }
 
 function amountOption(whole: string): Option {
-  return { type: "string", value: "N", help: `in minor units; default: ${whole}` };
+  return { value: "N", help: `in minor units; default: ${whole}` };
 }
 
 export const PAYMENTS_CAPTURE = serviceCommand({
@@ -46,8 +46,8 @@ export const PAYMENTS_REFUND = serviceCommand({
   id: "pay_…",
   options: {
     amount: amountOption("the rest of the payment"),
-    reason: { type: "string", value: "REASON", help: REFUND_REASONS },
-    destination: { type: "string", value: "ADDRESS", help: "the payer's wallet, for stablecoins" },
+    reason: { value: "REASON", help: REFUND_REASONS },
+    destination: { value: "ADDRESS", help: "the payer's wallet, for stablecoins" },
   },
   examples: [
     "payments refund pay_1m7wvb3bsdsgqhzksxxwbk1970",
@@ -95,13 +95,13 @@ export const CHECKOUTS_PAY = serviceCommand({
     "Pay a checkout as its payer does; by default with the test card that is always approved",
   id: "chk_…",
   options: {
-    card: { type: "string", value: "NUMBER", help: "number of a test card" },
-    iban: { type: "string", value: "IBAN", help: "collect from a bank account" },
-    instrument: { type: "string", value: "ID", help: "pay with this saved one, ins_…" },
-    method: { type: "string", value: "METHOD", help: "sepa, swift or stablecoin: the payer sends" },
-    currency: { type: "string", value: "CODE", help: "pay the price in this currency" },
-    save: { type: "boolean", help: "the payer lets you save the card or the account" },
-    authenticate: { type: "string", value: "RESULT", help: "of 3-D Secure: success or failure" },
+    card: { value: "NUMBER", help: "number of a test card" },
+    iban: { value: "IBAN", help: "collect from a bank account" },
+    instrument: { value: "ID", help: "pay with this saved one, ins_…" },
+    method: { value: "METHOD", help: "sepa, swift or stablecoin: the payer sends" },
+    currency: { value: "CODE", help: "pay the price in this currency" },
+    save: { help: "the payer lets you save the card or the account" },
+    authenticate: { value: "RESULT", help: "of 3-D Secure: success or failure" },
   },
   examples: [
     "checkouts pay chk_1m7wvb3bsdsgqhzksxxwbk1970",

@@ -9,7 +9,7 @@ export const EVENTS_RESEND = serviceCommand({
   id: "evt_…",
   summary: "Send an event again to its webhook endpoints",
   options: {
-    endpoint: { type: "string", value: "ID", help: "only to this endpoint, whe_…" },
+    endpoint: { value: "ID", help: "only to this endpoint, whe_…" },
   },
   live: LIVE_OPTION,
   examples: ["events resend evt_1m7wvb3bsdsgqhzksxxwbk1970"],

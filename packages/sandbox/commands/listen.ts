@@ -39,15 +39,11 @@ export const LISTEN: Command = {
   name: "listen",
   summary: "Forward webhooks to a receiver on this machine, without a tunnel",
   options: {
-    "forward-to": { type: "string", value: "URL", help: "the receiver (required)" },
-    events: { type: "string", value: "LIST", help: "event types, with commas between them (*)" },
-    endpoint: {
-      type: "string",
-      value: "ID",
-      help: "read this inbox, whe_…; default: one of its own",
-    },
-    "print-secret": { type: "boolean", help: "print the secret of the endpoint, and end" },
-    json: { type: "boolean", help: "print a line of JSON for each delivery" },
+    "forward-to": { value: "URL", help: "the receiver (required)" },
+    events: { value: "LIST", help: "event types, with commas between them (*)" },
+    endpoint: { value: "ID", help: "read this inbox, whe_…; default: one of its own" },
+    "print-secret": { help: "print the secret of the endpoint, and end" },
+    json: { help: "print a line of JSON for each delivery" },
     ...SERVICE_OPTIONS,
   },
   examples: [

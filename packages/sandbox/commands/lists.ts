@@ -22,7 +22,7 @@ interface Listing<Item> extends Pick<Command, "name" | "summary" | "examples"> {
 function listCommand<Item>({ filters = {}, list, lineOf, ...named }: Listing<Item>): Command {
   const options = Object.entries(filters).map((
     [name, [, value, help]],
-  ): [string, Option] => [name, { type: "string", value, help }]);
+  ): [string, Option] => [name, { value, help }]);
   return serviceCommand({
     ...named,
     options: { ...Object.fromEntries(options), ...PAGE_OPTIONS },

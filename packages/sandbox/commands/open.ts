@@ -29,8 +29,8 @@ export const OPEN: Command = {
   name: "open",
   summary: "Open the console of the local start in the browser, with its test key",
   options: {
-    print: { type: "boolean", help: "print the address and open nothing" },
-    sandbox: { type: "string", value: "ID", help: "one that yours has made, by a key for a day" },
+    print: { help: "print the address and open nothing" },
+    sandbox: { value: "ID", help: "one that yours has made, by a key for a day" },
     ...JSON_OPTION,
     ...SERVICE_OPTIONS,
   },

@@ -13,8 +13,8 @@ export const RESET = serviceCommand({
   name: "reset",
   summary: "Delete all payments and transfers of the sandbox, and what belongs to them",
   options: {
-    yes: { type: "boolean", help: "really delete (required)" },
-    endpoints: { type: "boolean", help: "delete the webhook endpoints too" },
+    yes: { help: "really delete (required)" },
+    endpoints: { help: "delete the webhook endpoints too" },
   },
   examples: ["reset --yes", "reset --yes --endpoints"],
   begin(values, _, surroundings) {

@@ -11,8 +11,8 @@ export const SANDBOX_NEW = serviceCommand({
   name: "sandbox new",
   summary: "Make an empty sandbox beside yours, and print its test key",
   options: {
-    name: { type: "string", value: "TEXT", help: "such as the branch" },
-    "expires-in": { type: "string", value: "SECONDS", help: "60 to 604800 (86400, one day)" },
+    name: { value: "TEXT", help: "such as the branch" },
+    "expires-in": { value: "SECONDS", help: "60 to 604800 (86400, one day)" },
   },
   examples: ["sandbox new", "sandbox new --name feature-7 --expires-in 3600 --json"],
   begin(values) {

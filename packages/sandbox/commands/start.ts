@@ -19,13 +19,10 @@ export const START: Command = {
   name: "start",
   summary: "Run the service on this machine, with its data in this folder",
   options: {
-    port: { type: "string", value: "PORT", help: "port of 127.0.0.1 (54321); 0 for any free one" },
-    "data-dir": { type: "string", value: "FOLDER", help: "folder for data and keys (.local)" },
-    "database-url": { type: "string", value: "URL", help: "your own PostgreSQL server" },
-    temporary: {
-      type: "boolean",
-      help: "keep no data, print one line of JSON, and end when standard input closes",
-    },
+    port: { value: "PORT", help: "port of 127.0.0.1 (54321); 0 for any free one" },
+    "data-dir": { value: "FOLDER", help: "folder for data and keys (.local)" },
+    "database-url": { value: "URL", help: "your own PostgreSQL server" },
+    temporary: { help: "keep no data, print one line of JSON, and end when standard input closes" },
   },
   examples: ["start", "start --port 0 --data-dir /tmp/shop", "start --temporary"],
   async run(values, given, surroundings) {

@@ -51,13 +51,8 @@ export const TRIGGER: Command = {
   args: "EVENT",
   summary: "Send an event to a webhook endpoint, and show the response",
   options: {
-    payment: {
-      type: "string",
-      value: "ID",
-      help: "pay_…; default: a new one, with a refund or the like",
-    },
+    payment: { value: "ID", help: "pay_…; default: a new one, with a refund or the like" },
     endpoint: {
-      type: "string",
       value: "ID",
       help: "whe_…; default: that of listen in this folder, or the only one",
     },
