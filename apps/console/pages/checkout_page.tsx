@@ -12,7 +12,7 @@ import { CustomerFacts } from "../parts/customer_facts.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Mention } from "../parts/mention.tsx";
 import { ReadingList } from "../parts/notice.tsx";
-import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { Card, Columns, resourcePage, Title } from "../parts/page_parts.tsx";
 import { QrCode } from "../parts/qr_code.tsx";
 import { CopyButton, Fact, Id, MetadataFacts, Money, Status } from "../parts/text.tsx";
 import { CHECKOUT_PAYMENTS } from "./money_lists.tsx";
@@ -38,21 +38,16 @@ function CheckoutView({ of: checkout }: { of: Checkout }) {
         {status === "open" && <Actions checkout={checkout} />}
       </Title>
       {status === "open" && <PayerLink checkout={checkout} />}
-      <div class="columns">
-        <div class="main-column">
-          <Card
-            title="Payments"
-            actions={<a href={href(["payments"], { checkout_id: id })}>All of them</a>}
-          >
-            <ReadingList label="payments" live={payments} none="No payment yet" is_paged>
-              {(items) => CHECKOUT_PAYMENTS(items, payments.is_stale, {})}
-            </ReadingList>
-          </Card>
-        </div>
-        <Card title="Details" class="side-column details">
-          <Details checkout={checkout} />
+      <Columns details={<Details checkout={checkout} />}>
+        <Card
+          title="Payments"
+          actions={<a href={href(["payments"], { checkout_id: id })}>All of them</a>}
+        >
+          <ReadingList label="payments" live={payments} none="No payment yet" is_paged>
+            {(items) => CHECKOUT_PAYMENTS(items, payments.is_stale, {})}
+          </ReadingList>
         </Card>
-      </div>
+      </Columns>
     </>
   );
 }
@@ -115,7 +110,7 @@ function PayerLink({ checkout: { url } }: { checkout: Checkout }) {
 function Details({ checkout }: { checkout: Checkout }) {
   const { methods, other_prices, payment_id, save, max_payments } = checkout;
   return (
-    <dl class="facts">
+    <>
       <Fact name="Methods">
         {methods.map((method) => CHECKOUT_METHOD_WORDS[method] ?? method).join(", ")}
       </Fact>
@@ -144,7 +139,7 @@ function Details({ checkout }: { checkout: Checkout }) {
         {max_payments === null ? "Without a payment for 30 days" : null}
       </Fact>
       <MetadataFacts of={checkout.metadata} />
-    </dl>
+    </>
   );
 }
 

@@ -10,7 +10,7 @@ import { DELIVERY_STATUSES } from "../../../shared/core/vocabulary.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { ActionButton, useAction } from "../parts/action.tsx";
 import { call } from "../data/calls.ts";
-import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { Card, Columns, resourcePage, Title } from "../parts/page_parts.tsx";
 import { ConfirmButton } from "../parts/confirm_dialog.tsx";
 import { EndpointDeliveries } from "../parts/deliveries.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
@@ -97,12 +97,9 @@ function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Rou
       <NewSecret of={endpoint.id} />
       {endpoint.url === null && <InboxCard endpoint_id={endpoint.id} />}
       {newest && <EndpointHealth deliveries={newest.items} is_cut={newest.is_cut} />}
-      <div class="columns">
+      <Columns details={<Details endpoint={endpoint} />}>
         <DeliveriesCard endpoint={endpoint} query={query} />
-        <Card title="Details" class="side-column details">
-          <Details endpoint={endpoint} />
-        </Card>
-      </div>
+      </Columns>
     </>
   );
 }
@@ -123,7 +120,6 @@ function DeliveriesCard(
   return (
     <Card
       title="Deliveries"
-      class="main-column"
       actions={
         <div class="actions">
           <InlineSelect
@@ -167,7 +163,7 @@ function DeleteButton({ endpoint }: { endpoint: WebhookEndpoint }) {
 
 function Details({ endpoint }: { endpoint: WebhookEndpoint }) {
   return (
-    <dl class="facts">
+    <>
       <Fact name="Description">{endpoint.description ?? "None"}</Fact>
       <Fact name="Events">
         {endpoint.events.includes("*") ? "All events" : (
@@ -183,7 +179,7 @@ function Details({ endpoint }: { endpoint: WebhookEndpoint }) {
       <Fact name="Created" at={endpoint.created_at} />
       <Fact name="Updated" at={endpoint.updated_at} />
       <MetadataFacts of={endpoint.metadata} />
-    </dl>
+    </>
   );
 }
 

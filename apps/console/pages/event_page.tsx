@@ -3,7 +3,7 @@
 import type { Event } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
-import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { Card, Columns, resourcePage, Title } from "../parts/page_parts.tsx";
 import { EventDeliveries } from "../parts/deliveries.tsx";
 import { ChangeTable, Json, jsonChanges } from "../parts/json.tsx";
 import { useLive } from "../data/live.ts";
@@ -34,37 +34,28 @@ function EventView({ of: event }: { of: Event }) {
           </>
         }
       />
-      <div class="columns">
-        <div class="main-column">
-          <Card title="What changed">
-            <Changes event={event} />
-          </Card>
-          <Card title="Webhook deliveries">
-            <EventDeliveries of={{ event_id: id }} />
-          </Card>
-          <Card
-            title="Payload"
-            class="body"
-            actions={
-              <CopyButton text={JSON.stringify(event, null, 2)} label="Copy the payload">
-                Copy
-              </CopyButton>
-            }
-          >
-            <Json value={event} label={`Payload of ${type}`} />
-          </Card>
-        </div>
-        <Card title="Details" class="side-column details">
-          <Details event={event} />
+      <Columns details={<Details event={event} />}>
+        <Card title="What changed">
+          <Changes event={event} />
         </Card>
-      </div>
+        <Card title="Webhook deliveries">
+          <EventDeliveries of={{ event_id: id }} />
+        </Card>
+        <Card
+          title="Payload"
+          class="body"
+          actions={<CopyButton text={JSON.stringify(event, null, 2)} label="Copy the payload" />}
+        >
+          <Json value={event} label={`Payload of ${type}`} />
+        </Card>
+      </Columns>
     </>
   );
 }
 
 function Details({ event: { data: { object }, request, sequence } }: { event: Event }) {
   return (
-    <dl class="facts">
+    <>
       <Fact name={label(object.object)}>
         <Mention id={object.id} />
       </Fact>
@@ -80,7 +71,7 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
           : <Mention id={request.id} />}
       </Fact>
       <Fact name="Idempotency key">{request.idempotency_key}</Fact>
-    </dl>
+    </>
   );
 }
 
@@ -141,8 +132,4 @@ function nounOf({ object }: Resource): string {
   return object.replaceAll("_", " ");
 }
 
-export const EventPage = resourcePage(
-  "events",
-  (id) => call("events", "retrieve", id),
-  EventView,
-);
+export const EventPage = resourcePage("events", (id) => call("events", "retrieve", id), EventView);

@@ -2,7 +2,7 @@
 
 import type { IdempotencyKey } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
-import { Card, Title } from "../parts/page_parts.tsx";
+import { Card, Columns, Title } from "../parts/page_parts.tsx";
 import { Json } from "../parts/json.tsx";
 import { Mention } from "../parts/mention.tsx";
 import { useLive } from "../data/live.ts";
@@ -26,14 +26,10 @@ export function IdempotencyKeyPage({ id }: { id: string }) {
 function Stored({ record }: { record: IdempotencyKey }) {
   const { key: idempotency_key, status } = record;
   return (
-    <div class="columns">
-      <Card title="Stored response" class="main-column">
-        {record.body === null
-          ? <p class="quiet">The first request is under way.</p>
-          : <Json value={record.body} label="The stored response" />}
-      </Card>
-      <Card title="First request" class="side-column details">
-        <dl class="facts">
+    <Columns
+      title="First request"
+      details={
+        <>
           <Fact name="Request" code={`${record.method} ${record.path}`} />
           {status !== null && (
             <Fact name="Status">
@@ -49,8 +45,14 @@ function Stored({ record }: { record: IdempotencyKey }) {
           </Fact>
           <Fact name="Created" at={record.created_at} />
           <Fact name="Expires" at={record.expires_at} />
-        </dl>
+        </>
+      }
+    >
+      <Card title="Stored response">
+        {record.body === null
+          ? <p class="quiet">The first request is under way.</p>
+          : <Json value={record.body} label="The stored response" />}
       </Card>
-    </div>
+    </Columns>
   );
 }

@@ -13,7 +13,7 @@ import { CustomerFacts } from "../parts/customer_facts.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Mention } from "../parts/mention.tsx";
 import { ReadingList } from "../parts/notice.tsx";
-import { Card, NewLink, resourcePage, Title } from "../parts/page_parts.tsx";
+import { Card, Columns, NewLink, resourcePage, Title } from "../parts/page_parts.tsx";
 import { Fact, Id, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { INSTRUMENT_PAYMENTS } from "./money_lists.tsx";
@@ -42,35 +42,30 @@ function InstrumentView({ of: instrument }: { of: Instrument }) {
           {END_WORDS[ended_reason]} <code>{ended_reason}</code>
         </p>
       )}
-      <div class="columns">
-        <div class="main-column">
-          <Card
-            title="Payments"
-            actions={is_kept && <a href={href(["payments"], { instrument_id: id })}>All of them</a>}
+      <Columns details={<Details instrument={instrument} />}>
+        <Card
+          title="Payments"
+          actions={is_kept && <a href={href(["payments"], { instrument_id: id })}>All of them</a>}
+        >
+          <ReadingList
+            label="payments"
+            live={payments}
+            none="No payments"
+            about_none={!is_kept && (
+              <p>
+                You send the IBAN with each payment under this mandate. Such a payment names the
+                mandate, and not this instrument.
+              </p>
+            )}
+            is_paged
           >
-            <ReadingList
-              label="payments"
-              live={payments}
-              none="No payments"
-              about_none={!is_kept && (
-                <p>
-                  You send the IBAN with each payment under this mandate. Such a payment names the
-                  mandate, and not this instrument.
-                </p>
-              )}
-              is_paged
-            >
-              {(items) => INSTRUMENT_PAYMENTS(items, payments.is_stale, {})}
-            </ReadingList>
-          </Card>
-          <Card title="Timeline">
-            <Timeline of={{ instrument_id: id }} />
-          </Card>
-        </div>
-        <Card title="Details" class="side-column details">
-          <Details instrument={instrument} />
+            {(items) => INSTRUMENT_PAYMENTS(items, payments.is_stale, {})}
+          </ReadingList>
         </Card>
-      </div>
+        <Card title="Timeline">
+          <Timeline of={{ instrument_id: id }} />
+        </Card>
+      </Columns>
     </>
   );
 }
@@ -112,7 +107,7 @@ function Actions({ instrument }: { instrument: Instrument }) {
 function Details({ instrument }: { instrument: Instrument }) {
   const { method, mandate, is_kept } = instrument;
   return (
-    <dl class="facts">
+    <>
       {method && "card" in method && (
         <Fact name="Expires">{`${method.card.exp_month} / ${method.card.exp_year}`}</Fact>
       )}
@@ -128,7 +123,7 @@ function Details({ instrument }: { instrument: Instrument }) {
       <Fact name="Created" at={instrument.created_at} />
       <Fact name="Updated" at={instrument.updated_at} />
       <Fact name="Ended" at={instrument.ended_at} />
-    </dl>
+    </>
   );
 }
 

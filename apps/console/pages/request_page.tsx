@@ -2,7 +2,7 @@
 
 import type { LoggedRequest } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
-import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { Card, Columns, resourcePage, Title } from "../parts/page_parts.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
 import { endOfPath, isChange, isWhole, statusTone } from "../data/logged_request.ts";
@@ -46,23 +46,18 @@ function RequestView({ of: request }: { of: LoggedRequest }) {
         )}
       </Title>
       <Decision request={request} />
-      <div class="columns">
-        <div class="main-column">
-          {isChange(request) && <Body title="Request body" body={request.request_body} />}
-          <Body title="Response body" body={request.response_body} />
-          <Card title="Events">
-            {isChange(request) && !request.idempotent_replay
-              ? <Timeline of={{ request_id: request.id }} />
-              : <Empty title="None: it changed nothing" />}
-          </Card>
-          <Card title="The request as code" class="snippets">
-            <Snippets request={request} />
-          </Card>
-        </div>
-        <Card title="Details" class="side-column details">
-          <Details request={request} />
+      <Columns details={<Details request={request} />}>
+        {isChange(request) && <Body title="Request body" body={request.request_body} />}
+        <Body title="Response body" body={request.response_body} />
+        <Card title="Events">
+          {isChange(request) && !request.idempotent_replay
+            ? <Timeline of={{ request_id: request.id }} />
+            : <Empty title="None: it changed nothing" />}
         </Card>
-      </div>
+        <Card title="The request as code" class="snippets">
+          <Snippets request={request} />
+        </Card>
+      </Columns>
     </>
   );
 }
@@ -81,9 +76,7 @@ function Decision({ request: { fault, fault_id } }: { request: LoggedRequest }) 
 
 function Body({ title, body }: { title: string; body: LoggedRequest["request_body"] }) {
   const copy = body && (
-    <CopyButton text={JSON.stringify(body, null, 2)} label={`Copy the ${title.toLowerCase()}`}>
-      Copy
-    </CopyButton>
+    <CopyButton text={JSON.stringify(body, null, 2)} label={`Copy the ${title.toLowerCase()}`} />
   );
   return (
     <Card title={title} class="body" actions={copy ?? null}>
@@ -121,7 +114,7 @@ function Snippets({ request }: { request: LoggedRequest }) {
 function Details({ request }: { request: LoggedRequest }) {
   const { path, query, idempotency_key, duration_ms, source, api_key_id } = request;
   return (
-    <dl class="facts">
+    <>
       <Fact name="Path" code={path} />
       <Fact name="Query" code={query} />
       {idempotency_key !== null && (
@@ -136,7 +129,7 @@ function Details({ request }: { request: LoggedRequest }) {
       <Fact name="API key">
         <Mention id={api_key_id} />
       </Fact>
-    </dl>
+    </>
   );
 }
 

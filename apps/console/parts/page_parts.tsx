@@ -105,6 +105,24 @@ export function Card(props: {
   );
 }
 
+/** The content of the page of a resource, and beside it the card with its facts. */
+export function Columns(props: {
+  details: ComponentChildren;
+  /** The heading of the card. */
+  title?: string;
+  children: ComponentChildren;
+}) {
+  const { details, title = "Details", children } = props;
+  return (
+    <div class="columns">
+      <div class="main-column">{children}</div>
+      <Card title={title} class="side-column details">
+        <dl class="facts">{details}</dl>
+      </Card>
+    </div>
+  );
+}
+
 /** The symbol and the name of the product. */
 export function Logo() {
   return (
