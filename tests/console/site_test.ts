@@ -1,55 +1,98 @@
 /**
- * The built console: its size, its content security policy, its address in the local start, and its
- * folder for any host.
+ * The built console and the built page for payers: their sizes, their content security policies, and
+ * their folders for any host.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { buildCheckoutSite } from "../../tools/site/checkout_site.ts";
 import { buildConsoleSite } from "../../tools/site/console_site.ts";
+import { readSiteFolder, writeHostedSite, writeSiteFolder } from "../../tools/site/site_folder.ts";
 import { siteHandler, type StaticSite } from "../../tools/site/static_site.ts";
 import { runCommand } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { consoleCase, pasteKey } from "../support/console/console_case.ts";
 
-/** The maximum of compressed bytes for a first visit. */
-const MAX_WEIGHT = 125_000;
+const HOSTED = "https://ref.supabase.co/functions/v1";
 
-Deno.test("buildConsoleSite() weighs less than 125 kB compressed", async () => {
-  const { files } = await buildConsoleSite("/functions/v1");
-  const weights = [...files].map(([name, { body }]) => [name, gzipSync(body).length] as const);
-  const weight = weights.reduce((sum, [, bytes]) => sum + bytes, 0);
-  console.log(`The console weighs ${weight} bytes compressed`, Object.fromEntries(weights));
-  assert.ok(weight < MAX_WEIGHT, `${weight} bytes`);
-});
+/** The sites, and the most compressed bytes of a first visit. */
+const SITES: [
+  name: string,
+  build: typeof buildConsoleSite,
+  visits: [files: RegExp, max_bytes: number][],
+][] = [
+  ["Console", buildConsoleSite, [[/./, 125_000]]],
+  ["Checkout", buildCheckoutSite, [
+    [/^[^/]+$/, 60_000],
+    [/^card\/|\.(css|svg)$/, 60_000],
+  ]],
+];
+
+for (const [name, build, visits] of SITES) {
+  Deno.test(`build${name}Site() is light, names its files, and has no script of its own in a page`, async () => {
+    const { files } = await build(`/x"><script>alert(1)</script>`);
+    for (const [visited, max_bytes] of visits) {
+      const weights = [...files].filter(([file]) => visited.test(file))
+        .map(([file, { body }]) => [file, gzipSync(body).length] as const);
+      const weight = weights.reduce((sum, [, bytes]) => sum + bytes, 0);
+      console.log(`The site ${name} weighs ${weight} bytes compressed`, weights.join(" "));
+      assert.ok(weight <= max_bytes, `${weight} bytes`);
+    }
+    const page = files.get("index.html")!.body as string;
+    for (const [, file] of page.matchAll(/(?:href|src)="([^"]+)"/g)) {
+      assert.ok(files.get(file!)!.body.length > 0, file);
+    }
+    // The address is escaped.
+    assert.doesNotMatch(page, /<script>|<style|\sstyle=|\son\w+=|\{\{/);
+  });
+}
 
 Deno.test("buildConsoleSite() writes one policy into the page and the header", async () => {
-  const { files, headers } = await buildConsoleSite("https://ref.supabase.co/functions/v1");
+  const { files, headers } = await buildConsoleSite(HOSTED);
   const page = files.get("index.html")!.body as string;
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!;
   assert.equal(headers["Content-Security-Policy"], `${policy}; frame-ancestors 'none'`);
   assert.match(policy, /connect-src https:\/\/ref\.supabase\.co;/);
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe|\*|data:/);
-  assert.match(
-    page,
-    /<meta name="api-base-url" content="https:\/\/ref\.supabase\.co\/functions\/v1">/,
-  );
-  assert.doesNotMatch(page, /<script>|<style|\sstyle=|\son\w+=|\{\{/);
+  assert.ok(page.includes(`<meta name="api-base-url" content="${HOSTED}">`));
 });
 
-Deno.test("buildConsoleSite() escapes the address in the page", async () => {
-  const { files } = await buildConsoleSite(`/x"><script>alert(1)</script>`);
-  assert.doesNotMatch(files.get("index.html")!.body as string, /<script>/);
-});
+/** The policy of each document of the page for payers. */
+const POLICIES = {
+  "index.html":
+    "default-src 'none'; script-src 'self'; connect-src 'self' https://ref.supabase.co; " +
+    "style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; " +
+    "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "card/index.html": "default-src 'none'; script-src 'self' " +
+    "https://js.stripe.com https://*.js.stripe.com; " +
+    "frame-src https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com; " +
+    "connect-src 'self' https://ref.supabase.co https://api.stripe.com; style-src 'self'; " +
+    "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+};
 
-Deno.test("buildConsoleSite() makes every file that the page names", async () => {
-  const { files } = await buildConsoleSite("/functions/v1");
-  const page = files.get("index.html")!.body as string;
-  for (const [, name] of page.matchAll(/(?:href|src)="([^"]+)"/g)) {
-    assert.ok(files.has(name!), name);
+Deno.test("buildCheckoutSite() has its policies as headers, and names Stripe in the card step only", async () => {
+  const site = await buildCheckoutSite(HOSTED);
+  for (const [name, policy] of Object.entries(POLICIES)) {
+    assert.deepEqual(site.files.get(name)!.headers, { "Content-Security-Policy": policy });
   }
-  assert.match(files.get("theme.css")!.body.toString(), /./);
+  for (const [name, { body }] of site.files) {
+    const text = typeof body === "string" ? body : new TextDecoder().decode(body);
+    if (!name.startsWith("card/")) assert.doesNotMatch(text, /stripe/i, name);
+  }
+  await withTemporaryFolder(async (folder) => {
+    await writeHostedSite(site, join(folder, "hosted"));
+    const headers = await Deno.readTextFile(join(folder, "hosted", "_headers"));
+    for (const [name, policy] of Object.entries(POLICIES)) {
+      const line = `  Content-Security-Policy: ${policy}\n`;
+      const folder = `/${name.replace("index.html", "")}`;
+      assert.ok(headers.includes(`\n/${name}\n${line}${folder}\n${line}`), headers);
+    }
+    await writeSiteFolder(site, join(folder, "packaged"));
+    const read = await readSiteFolder(join(folder, "packaged"));
+    assert.deepEqual(read.files.get("index.html")!.headers, site.files.get("index.html")!.headers);
+  });
 });
 
 Deno.test("siteHandler() builds once, and again after a failure", async () => {
