@@ -242,8 +242,6 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
 
   await step("a sandbox of a program: opened by its link with a key of its own", async () => {
     const made = await send("POST", "/api-v1-sandbox/sandboxes", { name: "PR 18" });
-    const sent: string[] = [];
-    page.on("request", (request) => sent.push(request.url()));
     await on.go(`sandboxes/${made.id}`);
     await press("Switch to PR 18");
     await see("This is the disposable sandbox PR 18.", "No payments yet");
@@ -254,7 +252,6 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     assert.deepEqual([key.name, key.scopes, key.expires_at], ["Console", null, made.expires_at]);
     const last4 = key.secrets[0].last4;
     assert.match(await page.locator(".account .key").innerText(), new RegExp(`${last4}$`));
-    assert.deepEqual(sent.filter((url) => url.includes("sk_test")), []);
     await press("Back to the first sandbox", "Sandboxes…", "Switch to PR 18");
     await see("No payments yet");
     await press("Back to the first sandbox", "Sandboxes…", "Delete PR 18");
@@ -264,22 +261,4 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
   });
 
   await receiver.close();
-});
-
-consoleCase("a long ledger is cut, and the page says so", async (step, { make, enter }) => {
-  const id = await make("payments", { amount: 500, currency: "EUR", outcome: "success" });
-  const refundOnce = () => make(`payments/${id}/refund`, { amount: 1 });
-  for (let made = 0; made < 49; made++) await refundOnce();
-  const { region } = await enter(`#/payments/${id}`);
-  const ledger = region("Ledger");
-  const cut = ledger.getByText("The newest 100 are shown");
-  await step("the page says nothing while it shows all entries", async () => {
-    await ledger.getByText("Capture").waitFor();
-    assert.equal(await cut.count(), 0);
-  });
-  await step("the page says so when entries do not fit on a page of the API", async () => {
-    await refundOnce();
-    await cut.waitFor();
-    assert.equal(await ledger.getByText("Capture").count(), 0);
-  });
 });

@@ -243,6 +243,21 @@ consoleCase("money is found in lists, and lists are saved as CSV", async (step, 
     await showsRows("Ledger entries", 2);
   });
 
+  await step("a ledger that does not fit on a page of the API says so", async () => {
+    await go(`payments/${paid}`);
+    await region("Ledger").getByText("Capture").waitFor();
+    const cut = region("Ledger").getByText("The newest 4 are shown. There are more.");
+    assert.equal(await cut.count(), 0);
+    await page.route("**/ledger_entries?*", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...await response.json(), has_more: true } });
+    });
+    await go("balance");
+    await go(`payments/${paid}`);
+    await cut.waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
   const saved = () =>
     page.evaluate(async () => {
       const folder = await navigator.storage.getDirectory();

@@ -8,7 +8,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 import { until } from "../support/common/until.ts";
-import { type ConsoleCase, consoleCase } from "../support/console/console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
+import { makeOneOfEach } from "../support/console/one_of_each.ts";
 
 const SANDBOX = "/api-v1-sandbox";
 
@@ -19,44 +20,6 @@ async function prefixesOfApi(): Promise<string[]> {
   const listed = /`((?:[a-z]+_ )+[a-z]+_)`/.exec(contract!)![1]!.split(" ");
   const patterns = [...openapi!.matchAll(/"\^([a-z]{2,5}_)/g)].map(([, prefix]) => prefix!);
   return [...new Set([...listed, ...patterns])].sort();
-}
-
-/** Makes one of each kind. Returns their ids by prefix. */
-async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, string>> {
-  const first = async (path: string) => (await send("GET", path)).data[0];
-  const whe_ = await make("webhook_endpoints", { delivery: "inbox" });
-  const payment = { amount: 5_000, currency: "EUR", outcome: "success" };
-  const pay_ = await make("payments", payment);
-  const saved = await send("POST", "payments", {
-    ...{ amount: 100, currency: "EUR", card: { token: "pm_card_visa" }, save: "off_session" },
-    customer: { id: "user-7", email: "ada@example.com" },
-  });
-  const disputed = await make("payments", { ...payment, outcome: "chargeback" });
-  const entry = await first(`ledger_entries?payment_id=${pay_}`);
-  const destination = { iban: "DE89 3704 0044 0532 0130 00" };
-  return {
-    pay_,
-    chk_: await make("checkouts", { amount: 700, currency: "EUR" }),
-    ins_: saved.instrument_id,
-    re_: await make(`payments/${pay_}/refund`, { amount: 100 }),
-    dp_: (await first(`disputes?payment_id=${disputed}`)).id,
-    tr_: await make("transfers", { amount: 100, currency: "EUR", destination }),
-    evt_: (await first("events")).id,
-    whe_,
-    whd_: (await first(`webhook_deliveries?endpoint_id=${whe_}`)).id,
-    le_: entry.id,
-    txn_: entry.transaction_id,
-    key_: (await first("api_keys")).id,
-    req_: (await first(`${SANDBOX}/requests`)).id,
-    // Of an event that never happens here, so that it stays.
-    flt_: await make(`${SANDBOX}/faults`, {
-      ...{ on: "delivery", fault: "duplicate", where: { event_type: "transfer.cancelled" } },
-    }),
-    env_: await make(`${SANDBOX}/sandboxes`, { name: "PR 34" }),
-    chg_: (await send("GET", `${SANDBOX}/changes`)).next_cursor,
-    inb_: (await send("GET", `webhook_endpoints/${whe_}/inbox`)).next_cursor,
-    pm_: "pm_card_visa",
-  };
 }
 
 /** The page of each kind, and a text that only this page has. */
@@ -196,7 +159,7 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
     await matches.nth(19).waitFor();
   });
 
-  const ids = await makeAll(place);
+  const { ids } = await makeOneOfEach(place);
   await step("the table has every prefix of the API", async () => {
     assert.deepEqual(Object.keys(PAGES).sort(), await prefixesOfApi());
   });

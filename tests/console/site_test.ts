@@ -186,15 +186,13 @@ consoleCase("the folder of deno task console works on another host", async (step
     const built = await buildFolder(["--base-url", place.start.base_url, "--out", folder]);
     assert.equal(built.code, 0, built.stderr);
     await using host = await serveFolder(folder);
-    const { page, requests } = await place.open("", { url: host.url });
+    const { page } = await place.open("", { url: host.url });
     await step("a payment is created there", async () => {
       await pasteKey(page, place.start.test_key);
       await page.getByRole("link", { name: "Create payment" }).click();
       await page.getByRole("button", { name: "Create payment" }).click();
       await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
       await page.getByRole("region", { name: "Timeline" }).getByText("payment.completed").waitFor();
-      const origins = new Set(requests.map((request) => new URL(request.split(" ")[1]!).origin));
-      assert.deepEqual(origins, new Set([new URL(host.url).origin, place.origin]));
     });
     await step("its link to the documentation leads to the document of the API", async () => {
       const link = page.getByRole("link", { name: "OpenAPI document" });

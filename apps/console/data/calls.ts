@@ -24,28 +24,10 @@ import { endSession, forgetKey, leaveSandbox, session } from "./session.ts";
 import type { DescribedCall } from "./snippets.ts";
 import { fetchSparingFaults } from "../../../packages/sandbox/sparing_fetch.ts";
 
-type Resources = Pick<
-  PaymentsClient,
-  | "payments"
-  | "checkouts"
-  | "instruments"
-  | "refunds"
-  | "disputes"
-  | "transfers"
-  | "webhookEndpoints"
-  | "webhookDeliveries"
-  | "events"
-  | "apiKeys"
-  | "idempotencyKeys"
-  | "ledgerEntries"
-  | "balance"
-  | "sandbox"
-  | "sandboxes"
->;
 // deno-lint-ignore no-explicit-any
 type AnyFunction = (...args: any[]) => any;
-type MethodOf<R extends keyof Resources, M extends keyof Resources[R]> = Extract<
-  Resources[R][M],
+type MethodOf<R extends keyof PaymentsClient, M extends keyof PaymentsClient[R]> = Extract<
+  PaymentsClient[R][M],
   AnyFunction
 >;
 
@@ -84,7 +66,7 @@ let last_number = 0;
 let changes = 0;
 
 /** Describes a call of the client. */
-export function call<R extends keyof Resources, M extends keyof Resources[R] & string>(
+export function call<R extends keyof PaymentsClient, M extends keyof PaymentsClient[R] & string>(
   resource: R,
   method: M,
   ...args: Parameters<MethodOf<R, M>>

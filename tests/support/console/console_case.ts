@@ -1,15 +1,17 @@
 /**
  * Registers tests of the console, which the local start serves and a real browser shows. At its end
  * a test checks every page that it opened: it must have no script error, no violation of its
- * content security policy, and nothing in any storage of the browser but forms that were not sent
- * and saved filters, without a card number, a CVC or a key.
+ * content security policy, no request to another origin, no key in a request but a test key in its
+ * header, and nothing in any storage of the browser but forms that were not sent and saved filters,
+ * without a card number, a CVC or a key.
  */
 /// <reference lib="dom" />
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
 import { isSecret } from "../../../apps/console/data/shelf.ts";
+import { withoutKeys } from "../../../shared/core/masked_secrets.ts";
 import { launchBrowser, no_browser } from "./browser.ts";
 import { consolePage } from "./console_page.ts";
 import { cloneDatabase, type TestDatabase } from "../database/database.ts";
@@ -36,7 +38,7 @@ const UNSTORED = /"(card_number|cvc)"/;
 export interface OpenOptions extends BrowserContextOptions {
   /** URL of the console, by default of the local start. */
   url?: string;
-  /** Errors in the browser's console that the test expects. */
+  /** Errors in the browser's console that the test expects, also of requests to other origins. */
   provoked?: RegExp;
 }
 
@@ -129,7 +131,12 @@ function caseOf(
     const opened = consolePage(page, url);
     const { requests } = opened;
     const faults: string[] = [];
-    page.on("request", (request) => requests.push(`${request.method()} ${request.url()}`));
+    const origins = [origin, new URL(url).origin];
+    page.on("request", (request) => {
+      requests.push(`${request.method()} ${request.url()}`);
+      const is_foreign = !provoked && !origins.includes(new URL(request.url()).origin);
+      if (is_foreign || tellsKey(request)) faults.push(`sent to ${withoutKeys(request.url())}`);
+    });
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => {
       // The browser logs an error for each response of 400 or more, and for each missing response.
@@ -173,6 +180,13 @@ function caseOf(
       return opened;
     },
   };
+}
+
+/** Whether a request has a live key, or any key outside of its header. */
+function tellsKey(request: Request): boolean {
+  const { authorization = "", "checkout-token": _, ...headers } = request.headers();
+  const others = JSON.stringify([request.url(), headers, request.postData()]);
+  return withoutKeys(others) !== others || /_live_/i.test(authorization);
 }
 
 /** Runs in the page. Returns all data that can stay when the page is closed: names and texts. */
