@@ -1,10 +1,8 @@
 /** The commands that change one payment, instrument or checkout. */
 
 import type { CheckoutMethod, PayCheckoutInput, RefundReason } from "../../client/mod.ts";
-import { checkoutText } from "../checkout_text.ts";
 import { CHANGE_OPTIONS, type Option, textOf, wholeNumberOf } from "../command.ts";
-import { instrumentText } from "../instrument_text.ts";
-import { paymentText, refundText } from "../payment_text.ts";
+import { checkoutText, instrumentText, paymentText, refundText } from "../resource_text.ts";
 import { APPROVED_CARD, testCard } from "../test_card.ts";
 import { serviceCommand } from "./service_command.ts";
 

@@ -1,7 +1,7 @@
 /** `checkouts create`: makes a checkout or a link. */
 
 import type { CheckoutFields, CheckoutMethod, CreateCheckoutInput } from "../../client/mod.ts";
-import { checkoutText } from "../checkout_text.ts";
+import { checkoutText } from "../resource_text.ts";
 import {
   amountOf,
   CHANGE_OPTIONS,

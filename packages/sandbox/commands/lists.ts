@@ -2,10 +2,8 @@
 
 import type { Page, PaymentsClient } from "../../client/mod.ts";
 import { type Command, type Option, textOf } from "../command.ts";
-import { checkoutText } from "../checkout_text.ts";
-import { instrumentText } from "../instrument_text.ts";
 import { PAGE_OPTIONS, pageOf, printPage } from "../output.ts";
-import { paymentText } from "../payment_text.ts";
+import { checkoutText, instrumentText, paymentText } from "../resource_text.ts";
 import { oneLine } from "../terminal_text.ts";
 import { serviceCommand } from "./service_command.ts";
 

@@ -16,7 +16,7 @@ import {
   textOf,
   type Values,
 } from "../command.ts";
-import { paymentText } from "../payment_text.ts";
+import { paymentText } from "../resource_text.ts";
 import { APPROVED_CARD, testCard } from "../test_card.ts";
 import { serviceCommand } from "./service_command.ts";
 
