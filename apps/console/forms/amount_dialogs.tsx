@@ -32,7 +32,6 @@ export function CaptureDialog({ payment, close }: AmountDialog) {
       build={(options) => call("payments", "capture", id, inputOf(draft, currency), options)}
       done={({ amount_captured }) => `${amountText(amount_captured, currency)} captured.`}
       act="Capture"
-      acting="Capturing…"
     >
       <TextField
         {...field("amount", `Amount in ${currency}`, "amount", "amount_minor")}
@@ -81,7 +80,6 @@ export function RefundDialog({ payment, close }: AmountDialog) {
           : `${refunded} refunded.`;
       }}
       act="Refund"
-      acting="Refunding…"
     >
       <TextField
         {...field("amount", `Amount in ${currency}`, "amount", "amount_minor")}
@@ -102,7 +100,7 @@ export function RefundDialog({ payment, close }: AmountDialog) {
         options={[["", "None"], ...optionsOf(REFUND_REASONS, label)]}
         optional
       />
-      <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
+      <MetadataFields draft={draft} change={change} />
     </FormDialog>
   );
 }

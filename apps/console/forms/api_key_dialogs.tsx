@@ -92,7 +92,6 @@ export function RotateKeyDialog({ of: key, ...props }: KeyDialogProps & { of: Ap
         ...(is_own && { take: ({ secret }: ApiKeyWithSecret) => replaceSecret(secret) }),
       })}
       act="Rotate key"
-      acting="Rotating…"
     >
       <p>
         {key.name} gets a new secret. Its idempotency keys stay valid.

@@ -32,7 +32,6 @@ export function ChargeDialog(
       done={openCreated}
       settle={openDeclined}
       act="Charge"
-      acting="Charging…"
     >
       <p>
         The payer is not present. {RAILS[method_kind].collects

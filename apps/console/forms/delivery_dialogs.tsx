@@ -93,7 +93,6 @@ function TriggerForm(
         call("sandbox", "trigger", { endpoint_id, event: event as EventType, payment_id }, options)}
       done={done}
       act="Send now"
-      acting="Sending…"
       after={<button type="button" onClick={close}>Cancel</button>}
     >
       <p class="quiet">
@@ -158,7 +157,6 @@ export function RecoverDialog(
         }, options)}
       done={done}
       act={rest ? "Recover the rest" : "Recover"}
-      acting="Recovering…"
     >
       <p>
         The API sends the events of the period again, in the order of each payment. Those that wait

@@ -83,7 +83,6 @@ export function NewEndpointPage() {
         showFlash("Endpoint added.");
       }}
       act="Add endpoint"
-      acting="Adding…"
     >
       <EndpointFields draft={draft} change={change} />
     </FormPage>
@@ -136,7 +135,7 @@ function EndpointFields(props: { draft: EndpointDraft; change: Change<EndpointDr
           set={(events) => change({ events })}
         />
       )}
-      <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
+      <MetadataFields draft={draft} change={change} />
     </>
   );
 }
@@ -164,7 +163,6 @@ export function EditDialog({ endpoint, close }: EndpointDialog) {
       }}
       done="Endpoint changed."
       act="Save"
-      acting="Saving…"
     >
       <EndpointFields draft={draft} change={change} />
     </FormDialog>
@@ -186,7 +184,6 @@ export function RotateDialog({ endpoint, close }: EndpointDialog) {
         return "Signing secret rotated.";
       }}
       act="Rotate secret"
-      acting="Rotating…"
     >
       <OverlapField
         {...field("expires_in", "Older secrets expire")}

@@ -73,7 +73,6 @@ export function NewFaultPage() {
         showFlash("Fault declared.");
       }}
       act="Declare fault"
-      acting="Declaring…"
     >
       <Choices
         label="Fails"

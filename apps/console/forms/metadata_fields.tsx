@@ -6,10 +6,11 @@ type Row = readonly [name: string, value: string];
 export type MetadataRows = readonly Row[];
 
 /** The rows. The error of any row is shown below all of them. */
-export function MetadataFields(
-  props: { rows: MetadataRows; set: (rows: MetadataRows) => void },
-) {
-  const { rows, set } = props;
+export function MetadataFields({ draft: { metadata: rows }, change }: {
+  draft: { metadata: MetadataRows };
+  change: (changed: { metadata: MetadataRows }) => void;
+}) {
+  const set = (metadata: MetadataRows) => change({ metadata });
   const fault = useFault(["metadata"]);
   const attributes = fault
     ? { "aria-invalid": "true", "aria-describedby": "metadata-error" } as const

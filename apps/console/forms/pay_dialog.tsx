@@ -57,7 +57,6 @@ export function PayDialog({ checkout, close }: { checkout: Checkout; close: () =
       build={(options) => call("sandbox", "payCheckout", id, payBody(draft), options)}
       done={resultText}
       act="Pay"
-      acting="Paying…"
     >
       <SelectField {...field("way", "Paid with", "method")} options={ways} />
       {way === "card" && <SelectField {...field("token", "Test card", "card")} options={TOKENS} />}

@@ -21,9 +21,7 @@ export function ResetDialog({ close }: { close: () => void }) {
         return `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
           `${webhook_deliveries} deliveries deleted.`;
       }}
-      keep="Keep everything"
       act="Delete everything"
-      acting="Deleting…"
     >
       <p>
         This deletes every payment, instrument, refund, transfer, ledger entry, event and delivery

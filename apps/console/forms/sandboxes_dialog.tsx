@@ -213,9 +213,7 @@ export function DeleteSandboxButton(
       {...button}
       ask="Delete…"
       title={`Delete ${title}?`}
-      keep="Keep sandbox"
       act="Delete sandbox"
-      acting="Deleting…"
       build={(options) => call("sandboxes", "delete", sandbox.id, options)}
       done={`Deleted the sandbox ${title}.`}
     >

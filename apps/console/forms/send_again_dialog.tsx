@@ -43,7 +43,6 @@ export function SendAgainDialog({ request, close }: { request: LoggedRequest; cl
         )}
       done={done}
       act="Send"
-      acting="Sending…"
     >
       <p>
         <code>{method}</code> <code>{endOfPath(request)}</code>

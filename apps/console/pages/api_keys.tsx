@@ -117,9 +117,7 @@ function KeyButtons({ of: key }: { of: ApiKey }) {
         class="small danger"
         name={`End ${key.name}…`}
         title={`End ${key.name}?`}
-        keep="Keep key"
         act="End key"
-        acting="Ending…"
         build={(options) => call("apiKeys", "revoke", key.id, options)}
         done={`API key ${key.name} ended.`}
       >

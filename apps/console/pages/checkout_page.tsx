@@ -57,11 +57,7 @@ function Actions({ checkout }: { checkout: Checkout }) {
   return (
     <div class="title-actions">
       <ConfirmButton
-        ask="Cancel checkout…"
-        title="Cancel the checkout?"
-        keep="Keep checkout"
         act="Cancel checkout"
-        acting="Cancelling…"
         build={(options) => call("checkouts", "cancel", checkout.id, options)}
         done="Checkout cancelled."
       >

@@ -41,7 +41,6 @@ export function CreateCheckoutPage() {
       build={(options) => call("checkouts", "create", body(), options)}
       done={done}
       act="Create checkout"
-      acting="Creating…"
       preview={<Preview path="/api-v1-payments/v1/checkouts" group="checkouts" body={body} />}
     >
       <section class="group">
@@ -111,11 +110,7 @@ export function CreateCheckoutPage() {
             hint="Needs your id of the customer. An amount of 0 saves without a charge"
           />
         </div>
-        <MetadataFields
-          rows={draft.metadata}
-          set={(metadata) =>
-            change({ metadata })}
-        />
+        <MetadataFields draft={draft} change={change} />
       </section>
     </FormPage>
   );

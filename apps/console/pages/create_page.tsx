@@ -84,7 +84,6 @@ export function CreatePage() {
       done={done}
       settle={openDeclined}
       act="Create payment"
-      acting="Creating…"
       preview={
         <Preview
           path={path}
@@ -126,7 +125,7 @@ export function CreatePage() {
           {texts.reference}
         </div>
         {texts.return_url}
-        <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
+        <MetadataFields draft={draft} change={change} />
       </section>
       <section class="group">
         <Choices

@@ -57,7 +57,6 @@ export function CreateTransferPage() {
       build={(options) => call("transfers", "create", transferBody(draft), options)}
       done={done}
       act="Create transfer"
-      acting="Creating…"
       preview={
         <Preview
           path="/api-v1-payments/v1/transfers"
@@ -90,7 +89,7 @@ export function CreateTransferPage() {
       <section class="group">
         <h2>Details</h2>
         <TextField {...field("description", "Description")} optional />
-        <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
+        <MetadataFields draft={draft} change={change} />
       </section>
     </FormPage>
   );

@@ -143,10 +143,7 @@ function DeleteButton({ endpoint }: { endpoint: WebhookEndpoint }) {
     <ConfirmButton
       ask="Delete…"
       class="danger"
-      title="Delete the endpoint?"
-      keep="Keep endpoint"
       act="Delete endpoint"
-      acting="Deleting…"
       build={(options) => call("webhookEndpoints", "delete", endpoint.id, options)}
       done={() => {
         go(["webhooks"]);

@@ -101,10 +101,7 @@ function useDeleteDialog(leave?: () => void) {
   const [fault, choose] = useState<Fault | null>(null);
   const dialog = fault && (
     <ConfirmDialog
-      title="Delete the fault?"
-      keep="Keep fault"
       act="Delete fault"
-      acting="Deleting…"
       build={(options) => call("sandbox", "deleteFault", fault.id, options)}
       done={() => {
         leave?.();

@@ -78,10 +78,7 @@ function Actions({ instrument }: { instrument: Instrument }) {
       <ConfirmButton
         ask="End…"
         class="danger"
-        title="End the instrument?"
-        keep="Keep instrument"
         act="End instrument"
-        acting="Ending…"
         build={(options) => call("instruments", "end", id, options)}
         done="Instrument ended."
       >

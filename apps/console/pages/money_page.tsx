@@ -96,11 +96,8 @@ function BankDetailsButton({ of }: { of: Payment | Transfer }) {
   if (railOf(of).bank === null) return null;
   return (
     <ConfirmButton
-      ask="Delete bank details…"
-      title="Delete the bank details?"
       keep="Keep them"
       act="Delete bank details"
-      acting="Deleting…"
       build={(options) =>
         of.object === "payment"
           ? call("payments", "deleteBankDetails", id, options)

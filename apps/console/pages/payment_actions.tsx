@@ -55,10 +55,7 @@ function CancelDialog({ payment, close }: { payment: Payment; close: () => void 
   const amount = amountText(payment.amount_minor, payment.currency);
   return (
     <ConfirmDialog
-      title="Cancel the payment?"
-      keep="Keep payment"
       act="Cancel payment"
-      acting="Cancelling…"
       build={(options) => call("payments", "cancel", payment.id, options)}
       done="Payment cancelled."
       close={close}

@@ -42,11 +42,7 @@ function CancelButton({ transfer: { id, amount_minor, currency } }: { transfer: 
   return (
     <div class="title-actions">
       <ConfirmButton
-        ask="Cancel transfer…"
-        title="Cancel the transfer?"
-        keep="Keep transfer"
         act="Cancel transfer"
-        acting="Cancelling…"
         build={(options) => call("transfers", "cancel", id, options)}
         done="Transfer cancelled."
       >

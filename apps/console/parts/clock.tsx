@@ -81,7 +81,6 @@ function ClockDialog({ now, mode, target, close }: {
       title="Set the clock of the sandbox?"
       keep="Keep the time"
       act="Set the clock"
-      acting="Setting…"
       begins_at_act
       build={(options) =>
         call("sandbox", "setClock", {

@@ -113,12 +113,10 @@ function Accept({ dispute: { id, amount_minor, currency } }: { dispute: Dispute 
   return (
     <div class="record-buttons">
       <ConfirmButton
-        ask="Accept the dispute…"
         class="small"
         title="Accept the dispute?"
         keep="Keep the dispute open"
         act="Accept the dispute"
-        acting="Accepting…"
         build={(options) => call("disputes", "accept", id, options)}
         done="Dispute accepted: it is lost."
       >

@@ -89,7 +89,6 @@ function AdvanceDialog({ to_ms, close }: { to_ms: number; close: () => void }) {
       title="Advance the clock?"
       keep="Keep the time"
       act="Advance"
-      acting="Advancing…"
       begins_at_act
       build={(options) => call("sandbox", "setClock", { to }, options)}
       done={textOfAdvance}

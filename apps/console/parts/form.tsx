@@ -27,9 +27,9 @@ interface FormProps<T> {
   done: (response: T) => void;
   /** Handles errors that are a result for this form. Returns true if it has handled the error. */
   settle?: (error: unknown) => boolean;
-  /** The button that sends the form, and its text meanwhile. */
+  /** The button that sends the form, and its text meanwhile; by default `Cancelling…`. */
   act: string;
-  acting: string;
+  acting?: string;
   /** The class of this button, by default `primary`. */
   act_class?: string;
   /** Gets the name of the button that was pressed, if there are several. */
@@ -84,7 +84,7 @@ export function Form<T>(props: FormProps<T>) {
     }
   };
 
-  const { label, act, acting, act_class = "primary", before, after } = props;
+  const { label, act, acting = gerundOf(act), act_class = "primary", before, after } = props;
   return (
     <form ref={form} class="form" aria-label={label} noValidate onSubmit={submit}>
       <FormFailure.Provider value={failure}>
@@ -107,6 +107,12 @@ export function Form<T>(props: FormProps<T>) {
       </div>
     </form>
   );
+}
+
+/** Returns the verb of a button as what goes on: `Cancel payment` → `Cancelling…`. */
+function gerundOf(act: string): string {
+  const verb = act.split(" ")[0]!;
+  return `${verb.replace(/e$|(?<=e)[lt]$/, (end) => end === "e" ? "" : end + end)}ing…`;
 }
 
 /** Says that the form has values of an earlier visit, and begins anew. */
