@@ -6,7 +6,6 @@
  */
 
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { databaseOf } from "../../apps/operator/operator_database.ts";
 import { importBankFile } from "../../shared/connectors/bank/import_bank_file.ts";
@@ -17,6 +16,7 @@ import type { ProviderAccount } from "../../shared/domain/providers/connector.ts
 import { BankStore } from "../../shared/store/bank_store.ts";
 import { addBankAccount, callBridge, KEYS } from "../support/bank/bank.ts";
 import { withLiveAccount } from "../support/bank/live_account.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -233,9 +233,7 @@ function write(form: Form, day: number, count: number, reference: string): strin
   return writeFile([{ head, entries }]);
 }
 
-const PROGRAM = fileURLToPath(
-  new URL("../support/connectors/read_large_file.ts", import.meta.url),
-);
+const PROGRAM = "tests/support/connectors/read_large_file.ts";
 /** A process with a third of them has the heap that a reading needs. */
 const RECORDS = 30_000;
 /** 1.3 kB that stay in memory for each further record. */
@@ -246,11 +244,8 @@ const RUNS_MAX = 4;
 async function measure(many: string, count: number): Promise<{ records: number; peak_mb: number }> {
   // The flags are those of the bank command (deno.json).
   const flags = "--v8-flags=--max-semi-space-size=2,--heap-growing-percent=50";
-  const { stdout, stderr, success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", flags, PROGRAM, many, `${count}`],
-  }).output();
-  assert.ok(success, new TextDecoder().decode(stderr));
-  return JSON.parse(new TextDecoder().decode(stdout));
+  const args = [Deno.execPath(), "run", "-A", "--no-check", flags, PROGRAM, many, `${count}`];
+  return JSON.parse(await outputOf(args));
 }
 
 for (

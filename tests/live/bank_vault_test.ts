@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { rotateVault } from "../../apps/operator/vault.ts";
 import { bytesOf } from "../../shared/connectors/bank/export_bank_files.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
@@ -19,9 +18,9 @@ import {
   PAYEE,
   PAYER,
 } from "../support/bank/live_account.ts";
+import { launchCommand } from "../support/common/running_command.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const DAY_MS = 86_400_000;
 /** More than two batches of a rotation. */
 const MANY = 1_200;
@@ -79,17 +78,13 @@ async function keepDetails(live: LiveBank, t: Deno.TestContext): Promise<void> {
     const held = await sql.reserve();
     await held`begin`;
     await held`select from pay.bank_details where owner_id = ${middle} for update`;
-    const command = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "vault", "rotate"],
-      cwd: PROJECT_DIR,
+    const command = launchCommand({
+      args: [Deno.execPath(), "run", "-A", "apps/operator/operator.ts", "vault", "rotate"],
       env: { DATABASE_URL: service.database.url, BANK_DETAILS_KEYS: NEWER },
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
+    });
     // The first batch is stored, and the next one waits for the row.
     await untilWaiting(sql, { calls: "pay.store_sealed_texts" });
-    command.kill("SIGKILL");
-    await command.status;
+    await command.end("SIGKILL");
     await held`rollback`;
     held.release();
     const keys = new Set((await texts(live)).map(({ key_id }) => key_id));

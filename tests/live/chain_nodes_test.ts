@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
-import { balanceOf, chainCase, newAddress } from "../support/chain/chain_case.ts";
+import { chainCase, newAddress } from "../support/chain/chain_case.ts";
 import { providerCommands, setFlags } from "../support/live/provider_commands.ts";
 
 const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;
 
 chainCase("one node that lies about fees", async (given, signer, t) => {
-  const { service: { sql }, world: { node }, account_id, transfer, paid, later, final } = given;
+  const { service: { sql }, world: { node }, account_id, transfer, paid, later, completed } = given;
   await using proxy = startNodeProxy(node.url);
   await given.set({ rpc_urls: proxy.url });
   await paid();
@@ -40,8 +40,7 @@ chainCase("one node that lies about fees", async (given, signer, t) => {
 
   await t.step("a tip of 10^15 wei is not paid, and takes no nonce", async () => {
     report(gwei(1), gwei(1e6));
-    const to = newAddress();
-    const made = await transfer(10, to);
+    const made = await transfer(10);
     await later();
     assert.deepEqual([signer.nonces, await nonces()], [[], 0]);
     const shown = await operations();
@@ -51,13 +50,12 @@ chainCase("one node that lies about fees", async (given, signer, t) => {
     proxy.change = () => undefined;
     await later();
     assert.equal(await waits(made), false, "it is sent");
-    await final();
-    assert.deepEqual([await given.statusOf(made), await given.received(to)], ["completed", [10]]);
+    await completed(made);
   });
   await t.step("a fee above max_fee waits until the operator raises it", async () => {
     report(gwei(100), gwei(1));
     const before = signer.nonces.length;
-    const made = await transfer(10, newAddress());
+    const made = await transfer(10);
     await later();
     assert.equal(signer.nonces.length, before);
     assert.match(await operations(), /not sent: the fee is 0\.0121 ETH, and max_fee 0\.001: if/);
@@ -66,8 +64,7 @@ chainCase("one node that lies about fees", async (given, signer, t) => {
     const [cost] = signer.costs.slice(before);
     assert.ok(cost! > 1e16 && cost! <= 2e16, `${cost} wei`);
     proxy.change = () => undefined;
-    await final();
-    assert.equal(await given.statusOf(made), "completed");
+    await completed(made);
     await set({ max_fee: "0.001" });
   });
   const mineAt = async (base: string) => {
@@ -88,21 +85,20 @@ chainCase("one node that lies about fees", async (given, signer, t) => {
         proxy.change = (method) => method === "eth_feeHistory" ? { error } : undefined;
       } else report(gwei(0.05), "0x0", { has_blocks: wrong === "everything" });
       const before = signer.nonces.length;
-      const made = await transfer(10, newAddress());
+      const made = await transfer(10);
       await later();
       proxy.change = () => undefined;
       if (wrong === "everything") await later();
       await mineAt(gwei(4));
       assert.equal(signer.nonces.length - before, requests);
       assert.ok(Math.max(...signer.costs.slice(before)) <= 1e15, "never above max_fee");
-      await final();
-      assert.equal(await given.statusOf(made), "completed");
+      await completed(made);
     });
   }
 });
 
 chainCase("payouts and a node that is wrong or limited", async (given, signer, t) => {
-  const { service: { sql }, world: { node }, transfer, paid, statusOf, final } = given;
+  const { service: { sql }, world: { node }, transfer, paid, statusOf, completed } = given;
   await using proxy = startNodeProxy(node.url);
   await given.set({ rpc_urls: `${proxy.url},${node.url}` });
   await paid();
@@ -111,11 +107,10 @@ chainCase("payouts and a node that is wrong or limited", async (given, signer, t
       if (method === "eth_maxPriorityFeePerGas") return { result: "0x2386f26fc1000" };
       if (method === "eth_getTransactionCount" && block === "pending") return { result: "0x4d2" };
     };
-    const made = await transfer(10, newAddress());
+    const made = await transfer(10);
     proxy.change = () => undefined;
     assert.deepEqual([signer.nonces.at(-1), signer.fees.at(-1)! < 1e11], [0, true]);
-    await final();
-    assert.equal(await statusOf(made), "completed");
+    await completed(made);
   });
   await t.step(
     "a used nonce is for the operator also without the state of old blocks",
@@ -124,7 +119,7 @@ chainCase("payouts and a node that is wrong or limited", async (given, signer, t
         method === "eth_getTransactionCount" && block.startsWith("0x")
           ? { error: { code: -32000, message: "missing trie node" } }
           : undefined;
-      const made = await transfer(10, newAddress());
+      const made = await transfer(10);
       const nonce = `0x${signer.nonces.at(-1)!.toString(16)}`;
       await node.call("anvil_dropAllTransactions");
       await node.call("eth_sendTransaction", { from: given.wallet, to: given.wallet, nonce });
@@ -143,21 +138,20 @@ chainCase("payouts and a node that is wrong or limited", async (given, signer, t
   );
   await t.step("money that is gone after the look at the balance: it waits", async () => {
     const { wallet, usdc } = given;
-    await given.payByHand(newAddress(), await balanceOf(given, wallet));
+    await given.payByHand(newAddress(), await given.world.balanceOf(usdc, wallet));
     await given.mined();
     let looks = 0;
     const much = `0x${"f".repeat(10).padStart(64, "0")}`;
     await given.set({ rpc_urls: proxy.url });
     proxy.change = (method) =>
       method === "eth_call" && looks++ === 0 ? { result: much } : undefined;
-    const made = await transfer(10, newAddress());
+    const made = await transfer(10);
     assert.deepEqual([looks, await statusOf(made)], [2, "pending"]);
     proxy.change = () => undefined;
     await given.world.transfer(usdc, wallet, 1_000);
     await given.mined();
     await given.later();
-    await final();
-    assert.equal(await statusOf(made), "completed");
+    await completed(made);
     await given.set({ rpc_urls: `${proxy.url},${node.url}` });
   });
 });

@@ -5,99 +5,79 @@
 
 import assert from "node:assert/strict";
 import { exportPayouts } from "../../apps/operator/payouts.ts";
-import type { Hex } from "../support/chain/chain_world.ts";
-import {
-  balanceOf,
-  chainCase,
-  MINUTE_S,
-  newAddress,
-  transferOf,
-} from "../support/chain/chain_case.ts";
+import { type Hex, transferOf } from "../support/chain/chain_world.ts";
+import { chainCase, MINUTE_S, newAddress } from "../support/chain/chain_case.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 
 chainCase(
   "a refund is paid once, and completes when its block is final",
   async (given, signer, t) => {
-    const { paid, refund, statusOf, received, later, mined, final } = given;
+    const { paid, refund, statusOf, received, later, mined, completed } = given;
     await t.step("one response", async () => {
-      const to = newAddress();
-      const made = await refund(await paid(), 400, to);
+      const made = await refund(await paid(), 400);
       assert.equal(made.status, "pending");
       await mined();
       assert.equal(await statusOf(made), "pending", "its block is not final");
-      await final();
-      assert.equal(await statusOf(made), "completed");
-      assert.deepEqual(await received(to), [400]);
+      await completed(made);
     });
     await t.step("lost responses: the same nonce again", async () => {
       signer.way = "lost";
-      const [to, before] = [newAddress(), signer.nonces.length];
-      const made = await refund(await paid(), 300, to);
+      const before = signer.nonces.length;
+      const made = await refund(await paid(), 300);
       await later();
       await later();
       assert.equal(new Set(signer.nonces.slice(before)).size, 1);
       assert.equal(signer.nonces.length - before, 3);
-      await final();
-      assert.equal(await statusOf(made), "completed", "found without its hash");
-      assert.deepEqual(await received(to), [300]);
+      // It is found without its hash.
+      await completed(made);
       signer.way = "well";
     });
     await t.step("a signer that is away, and then responds", async () => {
       signer.way = "dead";
-      const [to, before] = [newAddress(), signer.nonces.length];
-      const made = await refund(await paid(), 200, to);
+      const before = signer.nonces.length;
+      const made = await refund(await paid(), 200);
       signer.way = "refused";
       await later();
       signer.way = "well";
       await later();
-      await final();
-      assert.equal(await statusOf(made), "completed");
+      await completed(made);
       assert.equal(new Set(signer.nonces.slice(before)).size, 1);
-      assert.deepEqual(await received(to), [200]);
     });
     await t.step("a stuck transaction is replaced by one with higher fees", async () => {
-      const [to, before] = [newAddress(), signer.nonces.length];
-      const made = await refund(await paid(), 100, to);
+      const before = signer.nonces.length;
+      const made = await refund(await paid(), 100);
       await later();
       assert.equal(signer.nonces.length, before + 1, "it waits for a block");
       await later(200);
       const [first, second] = signer.fees.slice(before);
       assert.ok(second! >= first! * 1.125, `${first} and ${second}`);
-      await final();
-      assert.equal(await statusOf(made), "completed");
-      assert.deepEqual(await received(to), [100]);
+      await completed(made);
     });
     await t.step("a block that is undone takes nothing back before it is final", async () => {
-      const to = newAddress();
-      const made = await refund(await paid(), 50, to);
+      const made = await refund(await paid(), 50);
       await mined();
       await given.world.node.call("anvil_reorg", 1, []);
       await given.world.node.call("anvil_dropAllTransactions");
       await later();
-      assert.deepEqual([await statusOf(made), await received(to)], ["pending", []]);
+      assert.deepEqual([await statusOf(made), await received(made.to)], ["pending", []]);
       await later(200);
-      await final();
-      assert.equal(await statusOf(made), "completed");
-      assert.deepEqual(await received(to), [50]);
+      await completed(made);
     });
   },
 );
 
 chainCase("transfers of two workers have nonces of their own", async (given, signer) => {
-  const { service, transfer, statusOf, received, final, paid } = given;
+  const { service, transfer, statusOf, completed, paid } = given;
   for (let i = 0; i < 3; i++) await paid();
   signer.way = "dead";
-  const made = await Promise.all(Array.from({ length: 8 }, async (_, i) => {
-    const to = newAddress();
-    return { to, amount: 100 + i, transfer: await transfer(100 + i, to) };
-  }));
+  const made = await Promise.all(Array.from({ length: 8 }, (_, i) => transfer(100 + i)));
   // The signer may have sent it already: nobody gives its money back.
-  const [{ transfer: { id } }] = made as [typeof made[number]];
+  const { id } = made[0]!;
   const path = `/api-v1-payments/v1/transfers/${id}/cancel`;
   const refused = await service.call("POST", path, { key: service.live.text });
   assert.deepEqual([refused.status, refused.body.error?.code], [402, "provider_refused"]);
-  assert.equal(await statusOf(made[0]!.transfer), "pending");
+  assert.equal(await statusOf(made[0]!), "pending");
   signer.way = "well";
   const second = startSecondService(service);
   try {
@@ -108,11 +88,7 @@ chainCase("transfers of two workers have nonces of their own", async (given, sig
   } finally {
     await second.close();
   }
-  await final();
-  for (const { to, amount, transfer } of made) {
-    assert.equal(await statusOf(transfer), "completed");
-    assert.deepEqual(await received(to), [amount]);
-  }
+  await completed(...made);
   const rows = await service.sql`select nonce from pay.chain_payouts`;
   assert.equal(new Set(rows.map(({ nonce }) => nonce)).size, made.length);
   const url = `/api-v1-payments/v1/transfers/${id}`;
@@ -121,7 +97,8 @@ chainCase("transfers of two workers have nonces of their own", async (given, sig
 });
 
 chainCase("payouts that cannot be paid", async (given, signer, t) => {
-  const { service, refund, paid, statusOf, received, later, final, wallet, usdc } = given;
+  const { service, refund, paid, statusOf, received, later, final, completed, wallet, usdc } =
+    given;
   const { node } = given.world;
   const reply = async (id: string) => {
     const [row] = await service.sql`
@@ -131,21 +108,20 @@ chainCase("payouts that cannot be paid", async (given, signer, t) => {
   };
   await t.step("money for one of two: the other one waits for more", async () => {
     const payment = await paid();
-    const left = await balanceOf(given, wallet);
+    const left = await given.world.balanceOf(usdc, wallet);
     await given.payByHand(newAddress(), left - 500);
     await given.mined();
-    const one = await refund(payment, 400, newAddress());
-    const other = await refund(payment, 300, newAddress());
+    const one = await refund(payment, 400);
+    const other = await refund(payment, 300);
     assert.match((await reply(other.id)).last_reply, /has 0\.000100 USDC.* needs 0\.000300 USDC/);
     await given.world.transfer(usdc, wallet, 10_000);
     await given.mined();
     await later();
-    await final();
-    assert.deepEqual([await statusOf(one), await statusOf(other)], ["completed", "completed"]);
+    await completed(one, other);
   });
   await t.step("a reverted one fails, and the amount can be refunded again", async () => {
     const payment = await paid();
-    const made = await refund(payment, 400, newAddress());
+    const made = await refund(payment, 400);
     // A token that stops all transfers.
     const code = await node.call("eth_getCode", usdc, "latest");
     await node.call("anvil_setCode", usdc, "0x60006000fd");
@@ -153,14 +129,10 @@ chainCase("payouts that cannot be paid", async (given, signer, t) => {
     await node.call("anvil_setCode", usdc, code);
     await final();
     assert.equal(await statusOf(made), "failed");
-    const again = await refund(payment, 400, newAddress());
-    await final();
-    assert.equal(await statusOf(again), "completed");
+    await completed(await refund(payment, 400));
   });
   await t.step("a nonce that somebody else has used is for the operator", async () => {
-    const payment = await paid();
-    const to = newAddress();
-    const made = await refund(payment, 100, to);
+    const made = await refund(await paid(), 100);
     const [{ nonce }] = await service.sql`
       select max(nonce)::int as nonce from pay.chain_payouts` as [{ nonce: number }];
     await node.call("anvil_dropAllTransactions");
@@ -174,7 +146,7 @@ chainCase("payouts that cannot be paid", async (given, signer, t) => {
     assert.equal(await statusOf(made), "pending");
     await later(3_700);
     assert.equal((await reply(made.id)).state, "operator");
-    assert.deepEqual([await statusOf(made), await received(to)], ["pending", []]);
+    assert.deepEqual([await statusOf(made), await received(made.to)], ["pending", []]);
   });
   await t.step("a wrong destination is refused, and nothing is sent", async () => {
     const before = signer.nonces.length;
@@ -182,7 +154,7 @@ chainCase("payouts that cannot be paid", async (given, signer, t) => {
       const made = await refund(await paid(), 10, address);
       assert.equal(made.status, "failed");
     }
-    const { status, failure_code } = await given.transfer(10, newAddress(), "polygon");
+    const { status, failure_code } = await given.transfer(10, undefined, "polygon");
     assert.deepEqual([status, failure_code], ["failed", "provider_refused"]);
     assert.equal(signer.nonces.length, before);
   });

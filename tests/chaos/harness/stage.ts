@@ -164,23 +164,7 @@ export async function makeEnvironment(
   return { environment_id, key };
 }
 
-/** Adds an account at a provider to a live environment. Returns its id. */
-export async function addProviderAccount(
-  sql: postgres.Sql,
-  environment_id: string,
-  connector: "stripe" | "evm",
-  settings: Record<string, string>,
-): Promise<string> {
-  const id = idGenerator(Date.now())("pac_");
-  const [method, secret, secrets] = connector === "stripe"
-    ? ["card", "PROVIDER_STRIPE", ["PROVIDER_STRIPE_NOTIFICATIONS"]] as const
-    : ["stablecoin", null, []] as const;
-  await sql`select pay.add_provider_account(${id}, ${environment_id}, ${connector},
-    ${[method]}, ${JSON.stringify(settings)}, ${secret}, ${[...secrets]})`;
-  return id;
-}
-
-/** The values of the variables that `addProviderAccount` names for Stripe. */
+/** The values of the variables that `addAccount` names for Stripe. */
 export const STRIPE_SECRETS = {
   PROVIDER_STRIPE: "sk_live_chaos",
   PROVIDER_STRIPE_NOTIFICATIONS: "whsec_chaos",

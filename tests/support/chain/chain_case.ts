@@ -5,21 +5,17 @@
  */
 
 import assert from "node:assert/strict";
-import { encodeFunctionData, parseAbi } from "viem";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
-import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 import { addAccount } from "../database/provider_flow.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { no_anvil, startAnvil } from "./anvil.ts";
-import { ChainWorld, type Hex } from "./chain_world.ts";
-import { padded } from "./node_double.ts";
+import { ChainWorld, type Hex, transferOf } from "./chain_world.ts";
 import { type SignerDouble, startSigner } from "./node_proxy.ts";
 import { XPUB } from "./watched.ts";
 
 /** A test's view of the product and its chain. */
 export type ChainCase = Awaited<ReturnType<typeof makeCase>>;
 
-const ABI = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 /** Longer than the time between two attempts. */
 export const MINUTE_S = 61;
 
@@ -98,9 +94,23 @@ async function makeCase(service: TestService, world: ChainWorld, signer_url: str
   /** Sends tokens from the payer. */
   const send = ({ next_action }: { next_action: { address: string } }, amount: number) =>
     world.transfer(usdc, next_action.address, amount);
+  /** Returns the status of a refund or transfer. */
+  const statusOf = async ({ id }: { id: string }) => {
+    const [row] = await sql<{ status: string }[]>`
+      select status from pay.refunds where id = ${id}
+      union all select status from pay.transfers where id = ${id}`;
+    return row!.status;
+  };
+  /** Returns the amounts that an address has received from the wallet. */
+  const received = async (address: string) => {
+    const transfers = await world.transfers(usdc);
+    return transfers.filter(({ from, to }) => from === wallet && to === address)
+      .map(({ amount }) => amount);
+  };
   let ahead_s = 0;
   return {
     ...{ service, world, usdc, wallet, account_id, work, mined, final, create, send },
+    ...{ statusOf, received },
     /** Returns a completed payment of 1000. */
     async paid() {
       const payment = await create();
@@ -124,38 +134,34 @@ async function makeCase(service: TestService, world: ChainWorld, signer_url: str
       );
       await service.setClock(Number(head.timestamp) * 1000);
     },
-    refund: ({ id }: { id: string }, amount_minor: number, address: string) =>
-      post(`/payments/${id}/refund`, { amount_minor, destination: { address } }),
-    transfer: (amount_minor: number, address: string, network = "base") =>
-      post("/transfers", {
-        ...{ amount_minor, currency: "USDC", destination: { wallet: { address, network } } },
-      }),
+    async refund({ id }: { id: string }, amount_minor: number, address = newAddress()) {
+      const body = { amount_minor, destination: { address } };
+      return { ...await post(`/payments/${id}/refund`, body), to: address };
+    },
+    async transfer(amount_minor: number, address = newAddress(), network = "base") {
+      const destination = { wallet: { address, network } };
+      const body = { amount_minor, currency: "USDC", destination };
+      return { ...await post("/transfers", body), to: address };
+    },
     /** Does the work that is due after a minute. */
     async later(seconds = MINUTE_S) {
       ahead_s += seconds;
       await service.setClock(Date.now() + ahead_s * 1000);
       await work();
     },
-    /** Returns the status of a refund or transfer. */
-    async statusOf({ id }: { id: string }) {
-      const [row] = await sql<{ status: string }[]>`
-        select status from pay.refunds where id = ${id}
-        union all select status from pay.transfers where id = ${id}`;
-      return row!.status;
+    /** Mines until the payouts are final, and asserts that each was paid once. */
+    async completed(...payouts: { id: string; to: string; amount_minor: number }[]) {
+      await final();
+      for (const payout of payouts) {
+        assert.equal(await statusOf(payout), "completed");
+        assert.deepEqual(await received(payout.to), [payout.amount_minor]);
+      }
     },
     /** Sends a transfer from the wallet without the service. */
     payByHand: (address: string, amount: number) =>
       world.node.call("eth_sendTransaction", {
         ...{ from: wallet, to: usdc, gas: "0xf4240", data: transferOf(address, amount) },
       }),
-    /** Returns the amounts that an address has received from the wallet. */
-    async received(address: string) {
-      const logs = await world.node.call<{ data: Hex }[]>("eth_getLogs", {
-        ...{ fromBlock: "0x0", toBlock: "latest", address: usdc },
-        topics: [TRANSFER_TOPIC, padded(wallet), padded(address)],
-      });
-      return logs.map(({ data }) => Number(BigInt(data)));
-    },
     async set(settings: Record<string, string | null>) {
       const added = Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
       const removed = Object.keys(settings).filter((name) => settings[name] === null);
@@ -166,25 +172,14 @@ async function makeCase(service: TestService, world: ChainWorld, signer_url: str
   };
 }
 
-/** Encodes the transfer of an amount to an address. */
-export function transferOf(address: string, amount: number): string {
-  return `0xa9059cbb${padded(address).slice(2)}${amount.toString(16).padStart(64, "0")}`;
-}
-
-/** Returns the balance of an address in the token. */
-export async function balanceOf({ world, usdc }: ChainCase, address: Hex): Promise<number> {
-  const data = encodeFunctionData({ abi: ABI, functionName: "balanceOf", args: [address] });
-  return Number(await world.node.call<Hex>("eth_call", { to: usdc, data }, "latest"));
-}
-
 /** Dismisses what the operator reads first. Operations that wait for the operator are no fault. */
 async function assertBalanced(given: ChainCase): Promise<void> {
-  const { service: { sql }, account_id } = given;
+  const { service: { sql }, account_id, world, usdc } = given;
   const rows = await sql<{ address: Hex }[]>`
     select c.provider_reference as address
     from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
   let came = 0;
-  for (const { address } of rows) came += await balanceOf(given, address);
+  for (const { address } of rows) came += await world.balanceOf(usdc, address);
   const [sums] = await sql<[{ booked: number; out: number }]>`select
     (select coalesce(-sum(processor + external), 0)::int from pay_internal.subject_accounts)
       as booked,

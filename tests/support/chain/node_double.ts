@@ -31,8 +31,7 @@ interface DoubleChain {
 
 const TOO_MANY = "query returned more than 10000 results";
 /** Returns a number or an address in hex as a word of 32 bytes. */
-export const padded = (text: string) =>
-  `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
+const padded = (text: string) => `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
 const hex = (value: number) => `0x${value.toString(16)}`;
 
 /** The hash of a block of the double. */

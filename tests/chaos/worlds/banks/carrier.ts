@@ -4,21 +4,20 @@
  */
 
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import CONFIG from "../../../../deno.json" with { type: "json" };
 import { KEYS } from "../../../support/bank/bank.ts";
+import { launchCommand, type RunningCommand } from "../../../support/common/running_command.ts";
 import { until } from "../../../support/common/until.ts";
 import type { RepeatingClient } from "../../harness/client.ts";
 import type { Stage } from "../../harness/stage.ts";
 
-const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const GIVE_UP_MS = 60_000;
 
 export class BankCarrier {
   readonly #folder: string;
   /** Files that the bridge has got, by their names. */
   readonly #got = new Map<string, string>();
-  #command: Deno.ChildProcess | null = null;
+  #command: RunningCommand | null = null;
   #files = 0;
 
   constructor(
@@ -30,11 +29,7 @@ export class BankCarrier {
   }
 
   killCommand(): void {
-    try {
-      this.#command?.kill("SIGKILL");
-    } catch {
-      // It has ended.
-    }
+    this.#command?.kill("SIGKILL");
   }
 
   /** Makes files of the orders that wait, without getting them. */
@@ -80,16 +75,12 @@ export class BankCarrier {
     await until(`deno task bank ${args[0]}`, async () => {
       // With the flags of the task.
       const [, ...task] = CONFIG.tasks.bank.split(" ");
-      this.#command = new Deno.Command(Deno.execPath(), {
-        args: [...task, ...args, "--account", this.account.id, "--json"],
-        cwd: ROOT,
+      this.#command = launchCommand({
+        args: [Deno.execPath(), ...task, ...args, "--account", this.account.id, "--json"],
         env: { DATABASE_URL: this.stage.postgres.superuser_url, BANK_DETAILS_KEYS: KEYS },
-        stdout: "piped",
-        stderr: "piped",
-      }).spawn();
-      const { code, stdout, stderr } = await this.#command.output();
-      this.#command = null;
-      said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+      });
+      const { code, output } = await this.#command.ended;
+      said = output;
       return code === 0;
     }, GIVE_UP_MS).catch((error) => {
       throw new Error(`${error.message}: ${said.slice(0, 1_000)}`);

@@ -6,11 +6,12 @@
  */
 
 import { pause } from "../../../support/common/until.ts";
+import { addAccount } from "../../../support/database/provider_flow.ts";
 import { no_stripe_double, startStripeDouble } from "../../../support/stripe/double.ts";
 import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient } from "../../harness/client.ts";
 import { randomOf } from "../../../support/core/random.ts";
-import { addProviderAccount, type Stage, STRIPE_SECRETS } from "../../harness/stage.ts";
+import { type Stage, STRIPE_SECRETS } from "../../harness/stage.ts";
 import { explained, FastTime, untilNone } from "../../harness/time.ts";
 import { auditCards, readCardRows } from "./audit.ts";
 import { CardClients } from "./clients.ts";
@@ -140,13 +141,13 @@ class Progress {
 }
 
 async function startProcesses(stage: Stage, environment_id: string): Promise<CardProcesses> {
-  const double = (await startStripeDouble())!;
+  const double = await startStripeDouble();
   stage.atEnd(() => double.close());
   const servers = await stage.startServers({
     ...{ provider_secrets: STRIPE_SECRETS, provider_deadline_ms: PROVIDER_DEADLINE_MS },
   });
   const settings = { base_url: double.base_url };
-  const id = await addProviderAccount(stage.sql, environment_id, "stripe", settings);
+  const id = await addAccount(stage.sql, environment_id, { settings });
   await double.notify({
     url: `${servers[0]!.base_url}/api-v1-payments/providers/${id}/notifications`,
     secrets: [STRIPE_SECRETS.PROVIDER_STRIPE_NOTIFICATIONS],

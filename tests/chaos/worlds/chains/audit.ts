@@ -4,9 +4,10 @@
  */
 
 import type postgres from "postgres";
+import type { ChainTransfer } from "../../../support/chain/chain_world.ts";
 import { brokenInvariants, differences, failing, sumOf } from "../../harness/audit.ts";
 import type { ChainClients } from "./clients.ts";
-import type { ChainLog, ChainNode } from "./node.ts";
+import type { ChainNode } from "./node.ts";
 
 type StoredPayment = Awaited<ReturnType<typeof readPayments>>[number];
 
@@ -20,9 +21,9 @@ export async function auditChain(
   const transfers = await node.transfers();
   const rows = await readPayments(sql, environment_id);
   const stored = new Map(rows.map((row) => [row.id, row]));
-  const sent = Map.groupBy(transfers, ({ to }) => to.toLowerCase());
+  const sent = Map.groupBy(transfers, ({ to }) => to);
   const addresses = new Set(payers.map(({ address }) => address?.toLowerCase()));
-  const received = transfers.filter(({ to }) => addresses.has(to.toLowerCase()));
+  const received = transfers.filter(({ to }) => addresses.has(to));
   const sum = sumOf(received, ({ amount }) => amount);
   const counts = Map.groupBy(rows, ({ status, failure_code }) => failure_code ?? status);
   const states = [...counts].map(([status, all]) => `${all.length} ${status}`).join(", ");
@@ -70,7 +71,7 @@ async function readPayments(sql: postgres.Sql, environment_id: string) {
 function auditPayment(
   { id, address, amount_minor }: ChainClients["payers"][number],
   stored: ReadonlyMap<string, StoredPayment>,
-  sent: ReadonlyMap<string, ChainLog[]>,
+  sent: ReadonlyMap<string, ChainTransfer[]>,
 ): string[] {
   const row = stored.get(id ?? "");
   if (!row || address === null) return [`${id} is not stored`];
@@ -94,7 +95,7 @@ async function auditPayouts(
   sql: postgres.Sql,
   payouts: ChainClients["payouts"],
   signer: string,
-  transfers: readonly ChainLog[],
+  transfers: readonly ChainTransfer[],
 ): Promise<string[]> {
   const rows = await sql<{ id: string; status: string }[]>`
     select id, status from pay.refunds union all select id, status from pay.transfers`;
@@ -104,7 +105,7 @@ async function auditPayouts(
     payouts.map(({ id, address, amount }) => [address, statuses.get(id), amount] as const)
       .filter(([, status]) => status !== "failed")
       .map(([address, status, amount]) => [address, `${status} ${amount}`]),
-    transfers.filter(({ from }) => from.toLowerCase() === signer.toLowerCase())
-      .map(({ to, amount }) => [to.toLowerCase(), `completed ${amount}`]),
+    transfers.filter(({ from }) => from === signer.toLowerCase())
+      .map(({ to, amount }) => [to, `completed ${amount}`]),
   );
 }

@@ -4,7 +4,7 @@
  */
 
 import { type Anvil, startAnvil } from "../../../support/chain/anvil.ts";
-import { ChainWorld, type Hex } from "../../../support/chain/chain_world.ts";
+import { type ChainTransfer, ChainWorld, type Hex } from "../../../support/chain/chain_world.ts";
 import { XPUB } from "../../../support/chain/watched.ts";
 import { freePort } from "../../../support/common/free_port.ts";
 
@@ -13,18 +13,9 @@ const UNDONE_MAX = 3;
 /** Blocks after which a transfer is final: more than several kills or reorganisations undo. */
 export const CONFIRMATIONS = 3 * UNDONE_MAX + 1;
 
-export interface ChainLog {
-  from: string;
-  to: string;
-  amount: number;
-}
-
 /** Time in which a payer has to send. */
 export const EXPIRES_AFTER_S = 600;
 const SIGNER_FUNDS = 10 ** 12;
-
-/** The topic of `Transfer(address,address,uint256)`. */
-const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 export class ChainNode {
   readonly #token: Hex;
@@ -140,16 +131,8 @@ export class ChainNode {
     return receipt !== null;
   }
 
-  async transfers(): Promise<ChainLog[]> {
-    const logs = await this.#node.call<{ topics: Hex[]; data: Hex }[]>(
-      "eth_getLogs",
-      { fromBlock: "0x0", toBlock: "latest", address: this.#token, topics: [TRANSFER] },
-    );
-    return logs.map(({ topics, data }) => ({
-      from: `0x${topics[1]!.slice(26)}`,
-      to: `0x${topics[2]!.slice(26)}`,
-      amount: Number(BigInt(data)),
-    }));
+  async transfers(): Promise<ChainTransfer[]> {
+    return await this.#world.transfers(this.#token);
   }
 
   async close(): Promise<void> {

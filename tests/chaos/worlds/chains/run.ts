@@ -6,15 +6,11 @@
 
 import { no_anvil } from "../../../support/chain/anvil.ts";
 import { type Random, randomOf } from "../../../support/core/random.ts";
+import { addAccount } from "../../../support/database/provider_flow.ts";
 import { faultsOfServers, Tally, type Verdict } from "../../harness/audit.ts";
 import { RepeatingClient } from "../../harness/client.ts";
 import { killPostgres } from "../../harness/killer.ts";
-import {
-  addProviderAccount,
-  type ApiServer,
-  type Stage,
-  untilAllWell,
-} from "../../harness/stage.ts";
+import { type ApiServer, type Stage, untilAllWell } from "../../harness/stage.ts";
 import { explained, FastTime, untilNone } from "../../harness/time.ts";
 import { auditChain } from "./audit.ts";
 import { ChainClients } from "./clients.ts";
@@ -45,7 +41,7 @@ export async function runChain(stage: Stage, options: ChainOptions): Promise<Ver
   stage.atEnd(() => node.close());
   const { environment_id, key } = await stage.makeLiveEnvironment();
   const servers = await stage.startServers();
-  await addProviderAccount(stage.sql, environment_id, "evm", node.settings);
+  await addAccount(stage.sql, environment_id, { connector: "evm", settings: node.settings });
   const client = new RepeatingClient(stage, servers, { repeats_429: true });
   const clients = new ChainClients(() => stage.sql, client, key, options.seed);
   const run = { stage, servers, node, clients };

@@ -6,6 +6,7 @@
 
 import { no_anvil } from "../../../support/chain/anvil.ts";
 import { pause } from "../../../support/common/until.ts";
+import { addAccount } from "../../../support/database/provider_flow.ts";
 import { type CellsProxy, startHaproxy } from "../../../support/proxy/cells_proxy.ts";
 import { findHaproxy } from "../../../support/proxy/haproxy.ts";
 import {
@@ -17,7 +18,6 @@ import { brokenInvariants, faultsOfServers, type Verdict } from "../../harness/a
 import { RepeatingClient } from "../../harness/client.ts";
 import { randomOf } from "../../../support/core/random.ts";
 import {
-  addProviderAccount,
   type KeyedEnvironment,
   setStage,
   type Stage,
@@ -60,7 +60,7 @@ export async function runMoves(stage: Stage, options: MovesOptions): Promise<Ver
   }
   const second = await setStage();
   stage.atEnd(() => second.end());
-  const double = (await startStripeDouble())!;
+  const double = await startStripeDouble();
   stage.atEnd(() => double.close());
   const node = await ChainNode.start();
   stage.atEnd(() => node.close());
@@ -98,8 +98,8 @@ class MovesRun {
     const live = await stage.makeLiveEnvironment(ACCOUNT);
     const { sql } = stage;
     const settings = { base_url: this.double.base_url };
-    const stripe_id = await addProviderAccount(sql, live.environment_id, "stripe", settings);
-    await addProviderAccount(sql, live.environment_id, "evm", node.settings);
+    const stripe_id = await addAccount(sql, live.environment_id, { settings });
+    await addAccount(sql, live.environment_id, { connector: "evm", settings: node.settings });
     await this.#notifyHome(stripe_id);
     const { key } = await stage.makeSandbox("moving", ACCOUNT);
     const proxy = { base_url: `${this.proxy.origin}/functions/v1` };
