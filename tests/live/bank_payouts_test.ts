@@ -7,7 +7,6 @@
 import assert from "node:assert/strict";
 import { runProviders, written } from "../support/bank/bank.ts";
 import { bankCase, type LiveBank, PAYER } from "../support/bank/live_account.ts";
-import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 const IN_USD = { methods: "swift", iban: "GB29NWBK60161331926819", currency: "USD" };
 const SWISS = { name: "Heidi", iban: "CH9300762011623852957" };
@@ -125,16 +124,11 @@ async function sendBySwift(
   await t.step("a file is written again with the same bytes", async () => {
     await send();
     const [file] = await bank.takeOrders();
-    const folder = await Deno.makeTempDir();
-    try {
-      const { lines } = await bank.run("export", "--file", file!.name, "--out", folder);
-      const [{ file: path }] = lines as [{ file: string }];
-      assert.equal(await Deno.readTextFile(path), file!.text);
-      const other = bank.run("export", "--file", "none.xml", "--out", folder);
-      await assert.rejects(other, /has no file none\.xml/);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
+    const again = (name: string) =>
+      bank.run("export", "--file", name, "--out", `${bank.folder}/again`);
+    const { lines: [line] } = await again(file!.name);
+    assert.equal(await Deno.readTextFile((line as { file: string }).file), file!.text);
+    await assert.rejects(again("none.xml"), /has no file none\.xml/);
   });
 
   await t.step("another token of the bridge ends the one before", async () => {
@@ -148,6 +142,4 @@ async function sendBySwift(
     );
     assert.equal(status, 200);
   });
-
-  await t.step("the books agree", () => assertSilent(service.sql));
 }

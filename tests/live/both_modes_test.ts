@@ -13,7 +13,7 @@ import {
   openCheckout,
   tokenOf,
 } from "../support/service/payer_page.ts";
-import { deliver, eventsOf, referenceOf } from "../support/live/live_actions.ts";
+import { deliver, eventsOf, Money } from "../support/live/live_actions.ts";
 import { type LiveCase, liveCase, workAfter } from "../support/live/live_case.ts";
 import type { TestResponse } from "../support/service/service.ts";
 
@@ -93,21 +93,10 @@ function atStripe(given: LiveCase): Mode {
       assert.ok(page.headers.get("Location")!.startsWith(CHECKOUT_URL));
       await learn();
     },
-    async dispute(id) {
-      const payment_intent = await referenceOf(given, id);
-      await double.act("disputes", { payment_intent, reason: "general" });
-      await learn();
-    },
-    async winDispute() {
-      const { id: dispute } = (await given.books()).dispute.at(-1)!;
-      await double.act("close_dispute", { dispute, status: "won" });
-      await learn();
-    },
+    dispute: (id) => new Money(given, id).dispute({ reason: "general" }),
+    winDispute: (id) => new Money(given, id).close("won"),
     async settleRefund(id, to) {
-      const { refund } = await given.books();
-      const { id: settled } = refund.find(({ metadata }) => metadata.refund === id)!;
-      const status = to === "completed" ? "succeeded" : "failed";
-      await double.act("settle_refund", { refund: settled, status });
+      await new Money(given, id).settle(to === "completed" ? "succeeded" : "failed");
       await learn();
     },
     slowRefundToken: () => Promise.resolve("pendingRefund"),
@@ -245,13 +234,10 @@ async function play(given: LiveCase, mode: Mode, name: string, visit: Visit) {
 }
 
 liveCase("a shop sees the same with a test key and with a live key", async (given, t) => {
-  const settings = { publishable_key: "pk_live_51Both" };
-  const { sql } = given.service;
-  await sql`update pay.provider_accounts set settings = settings || ${sql.json(settings)}`;
   for (const [name, visit] of Object.entries(VISITS)) {
     await t.step(name, async () => {
       const sandbox = await play(given, inTheSandbox(given), name, visit);
       assert.deepEqual(await play(given, atStripe(given), name, visit), sandbox);
     });
   }
-}, { checkout_url: CHECKOUT_URL });
+}, { checkout_url: CHECKOUT_URL, account: { publishable_key: "pk_live_51Both" } });

@@ -131,8 +131,6 @@ async function openCheckout(given: LiveCase, body: object = {}): Promise<string>
 
 if (!no_browser) {
   liveCase("a live card is paid on the page of checkouts", async (given, t) => {
-    await given.service.sql`update pay.provider_accounts
-      set settings = settings || ${given.service.sql.json({ publishable_key: PUBLISHABLE_KEY })}`;
     const bank = { iban: "DE89370400440532013000", bic: "COBADEFFXXX", holder_name: "Shop GmbH" };
     await addAccount(given.service.sql, given.service.live.environment_id, {
       ...{ connector: "bank", settings: { ...bank, currency: "EUR" } },
@@ -197,5 +195,5 @@ if (!no_browser) {
       await context.close();
     });
     await settle(given);
-  }, { checkout_url: PAGE });
+  }, { checkout_url: PAGE, account: { publishable_key: PUBLISHABLE_KEY } });
 }

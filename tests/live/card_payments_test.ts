@@ -5,12 +5,12 @@
 
 import assert from "node:assert/strict";
 import {
-  atStripe,
   CHALLENGED,
   challenged,
   deliver,
   eventsOf,
   eventTypes,
+  Money,
   paid,
   providerEventsOf,
   referenceOf,
@@ -114,48 +114,6 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
     assert.equal((await shown(given, id)).status, "completed");
   });
 });
-
-/** A payment, and what happens to its money here and at the provider. */
-class Money {
-  constructor(readonly given: LiveCase, readonly id: string) {}
-
-  /** Refunds it by the API. Returns the response. */
-  async refund(amount?: number) {
-    return (await this.given.call("POST", `/payments/${this.id}/refund`, { body: { amount } }))
-      .body;
-  }
-
-  /** Refunds it in the provider's dashboard. */
-  async refundByHand(amount: number): Promise<void> {
-    const payment_intent = await referenceOf(this.given, this.id);
-    await atStripe(this.given, "/v1/refunds", { payment_intent, amount: `${amount}` });
-  }
-
-  /** Settles a refund at the provider, by default the newest one. */
-  async settle(status: "succeeded" | "failed", at = -1): Promise<void> {
-    const { id } = (await this.given.books()).refund.at(at)!;
-    await this.given.double.act("settle_refund", { refund: id, status });
-  }
-
-  /** The payer's bank takes the money back. */
-  async dispute(more: { amount?: number; reason?: string } = {}): Promise<void> {
-    const payment_intent = await referenceOf(this.given, this.id);
-    await this.given.double.act("disputes", { payment_intent, ...more });
-    await this.learn();
-  }
-
-  /** Closes a dispute at the provider, by default the newest one. */
-  async close(status: "won" | "lost" | "prevented", at = -1): Promise<void> {
-    const { id } = (await this.given.books()).dispute.at(at)!;
-    await this.given.double.act("close_dispute", { dispute: id, status });
-    await this.learn();
-  }
-
-  /** Delivers all notifications of the provider. */
-  async learn(): Promise<void> {
-    await deliver(this.given, await eventsOf(this.given));
-  }
-}
 
 /** Stories of a payment of 1000: the end has its refunded, refunding and disputed amounts. */
 const STORIES: [

@@ -129,9 +129,6 @@ serviceCase("POST /v1/checkouts with a live key", async (t, service) => {
 
 liveCase("attempts of a live checkout", async (given, t) => {
   const { service, double } = given;
-  const settings = { publishable_key: PUBLISHABLE_KEY };
-  await service.sql`
-    update pay.provider_accounts set settings = settings || ${service.sql.json(settings)}`;
   await stopPolls(given);
   const { text: key } = service.live;
   const { token } = await openCheckout(service, { methods: ["card"] }, { key });
@@ -163,4 +160,4 @@ liveCase("attempts of a live checkout", async (given, t) => {
     assert.deepEqual(books.payment_intent.map(({ status }) => status), ["canceled", "succeeded"]);
     assert.equal(books.charge.filter(({ status }) => status === "succeeded").length, 1);
   });
-}, { checkout_url: CHECKOUT_URL });
+}, { checkout_url: CHECKOUT_URL, account: STRIPE.settings });

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { TestResponse } from "../support/service/service.ts";
 import type { Fault } from "../support/stripe/faults.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
-import { deliver, eventsOf, paid, referenceOf, shown } from "../support/live/live_actions.ts";
+import { Money, paid, shown } from "../support/live/live_actions.ts";
 import {
   balances,
   breaches,
@@ -158,9 +158,7 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
 
 liveCase("an operation on a dispute whose result is unknown refuses another one", async (given) => {
   await stopPolls(given);
-  const payment_intent = await referenceOf(given, await paid(given));
-  await given.double.act("disputes", { payment_intent });
-  await deliver(given, await eventsOf(given));
+  await new Money(given, await paid(given)).dispute();
   const { data: [{ id }] } = (await given.call("GET", "/disputes")).body;
   await given.double.plant({ method: "POST", path: "/close$", at: "before", act: "error" });
   const accept = () => given.call("POST", `/disputes/${id}/accept`);

@@ -9,6 +9,7 @@ import { formatDecimal } from "../../../shared/core/currency.ts";
 import { Vault } from "../../../shared/core/vault.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { ACCOUNT, writeDetail, writeEntry, writeFile } from "../connectors/bank_file.ts";
+import { assertSilent } from "../database/invariant_breaches.ts";
 import { startService, type TestService } from "../service/service.ts";
 import { addBankAccount, Bank, callBridge, KEYS, written } from "./bank.ts";
 import { BankDouble, no_bank_double } from "./double.ts";
@@ -59,7 +60,10 @@ export interface LiveBank extends LiveAccount {
   booked(...ids: string[]): Promise<string[]>;
 }
 
-/** Registers a test with a service and its bank. Without the programs of a bank it is skipped. */
+/**
+ * Registers a test with a service and its bank. At its end no table shows a whole IBAN, and no
+ * invariant is broken. Without the programs of a bank it is skipped.
+ */
 export function bankCase(
   name: string,
   test: (live: LiveBank, t: Deno.TestContext) => Promise<void>,
@@ -83,6 +87,7 @@ async function withLiveBank(
     await withLiveAccount(
       async (live) => {
         const { service, account, request, show } = live;
+        const { sql } = service;
         const bank = await Bank.open(service, double, folder, account.id, own);
         await test({
           ...live,
@@ -102,6 +107,8 @@ async function withLiveBank(
             return await Promise.all(ids.map(async (id) => (await show(id)).status));
           },
         });
+        await assertHidden(sql);
+        await assertSilent(sql);
       },
       own,
       { vault: Vault.read(keys) },
@@ -134,13 +141,17 @@ export function euros(amount_minor: number): string {
   return `${formatDecimal(amount_minor, "EUR")} EUR`;
 }
 
-/** Returns the money in the entries of all banks, and that of their events. */
-export async function bookedOf({ sql }: TestService): Promise<[entries: number, events: number]> {
-  const [sums] = await sql`select
+/** Returns the money in the entries of all banks, in their events and in the ledger. */
+export async function bookedOf(
+  { sql }: TestService,
+): Promise<{ entries: number; events: number; ledger: number }> {
+  const [sums] = await sql<[{ entries: number; events: number; ledger: number }]>`select
     (select coalesce(sum(amount_minor), 0)::int from pay.bank_entries where same_as is null)
       as entries,
-    (select coalesce(sum(booked_minor), 0)::int from pay.provider_events) as events`;
-  return [sums!.entries, sums!.events];
+    (select coalesce(sum(booked_minor), 0)::int from pay.provider_events) as events,
+    (select coalesce(-sum(processor + external), 0)::int from pay_internal.subject_accounts)
+      as ledger`;
+  return sums;
 }
 
 function requestsOf(
@@ -220,7 +231,7 @@ function requestsOf(
 }
 
 /** Asserts that no table shows a whole IBAN. */
-export async function assertHidden(sql: TestService["sql"]): Promise<void> {
+async function assertHidden(sql: TestService["sql"]): Promise<void> {
   const tables = await sql<{ name: string }[]>`
     select tablename as name from pg_tables where schemaname = 'pay'`;
   for (const { name } of tables) {

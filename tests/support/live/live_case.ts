@@ -26,12 +26,15 @@ Deno.test.afterAll(async () => await double?.close());
 
 /**
  * Registers a test with its own product. Without localstripe it is skipped, or fails in CI.
- * `is_open`: it leaves something that a person has to decide.
+ * `is_open`: it leaves something that a person has to decide. `account`: settings of the account.
  */
 export function liveCase(
   name: string,
   test: (given: LiveCase, t: Deno.TestContext) => Promise<void>,
-  { is_open = false, ...settings }: Partial<Settings> & { is_open?: boolean } = {},
+  { is_open = false, account = {}, ...settings }: Partial<Settings> & {
+    is_open?: boolean;
+    account?: Record<string, string>;
+  } = {},
 ): void {
   Deno.test({
     name,
@@ -45,7 +48,7 @@ export function liveCase(
       const provider_secret = (name: string) => variables[name];
       const service = await startService({ provider_secret, ...settings });
       try {
-        const given = await makeCase(service, double, variables);
+        const given = await makeCase(service, double, variables, account);
         await test(given, t);
         if (!is_open) await assertBalanced(given);
       } finally {
@@ -59,9 +62,10 @@ async function makeCase(
   service: TestService,
   running: StripeDouble,
   variables: Record<string, string>,
+  more: Record<string, string>,
 ) {
   const secret = variables.PROVIDER_STRIPE!;
-  const settings = { base_url: running.base_url };
+  const settings = { base_url: running.base_url, ...more };
   const account_id = await addAccount(service.sql, service.live.environment_id, { settings });
   const key = service.live.text;
   // Every write has an idempotency key, so that the invariants check each response that is stored.
