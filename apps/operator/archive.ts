@@ -21,15 +21,14 @@ import {
 } from "./archive_format.ts";
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
 import {
+  action,
   CommandError,
   print,
-  readOptions,
   readVariable,
   SQLSTATE,
   sqlstateOf,
   UsageError,
 } from "./command_line.ts";
-import { withOperatorDatabase } from "./operator_database.ts";
 
 export const USAGE = `Usage:
   deno task archive --to PLACE [--account ACCOUNT] [--until DAY]
@@ -68,61 +67,42 @@ interface ArchivedEnvironment {
   last_sha256: string | null;
 }
 
-interface Options {
-  action: "write" | "check" | "end";
-  to: string;
-  account: string | null;
-  until: Date | null;
-}
-
-/** Exit codes: 0 success, 1 failure or a fault of the archive, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const options = readAction(args);
-  const store = options.action === "end" ? null : openArchiveStore(options.to, readVariable);
-  await withOperatorDatabase((sql) => run(sql, store, options));
-  return 0;
-}
-
-function readAction(args: readonly string[]): Options {
-  const { values } = readOptions("archive", args, ["to", "account", "until", "check", "end"]);
-  const action = values.check ? "check" : values.end ? "end" : "write";
-  if (values.check && values.end) throw new UsageError("--check and --end exclude each other");
-  if (action !== "end" && !values.to) throw new UsageError("--to is missing: a folder, or s3://…");
-  if (action === "end" && !values.account) throw new UsageError("--account is missing");
-  return {
-    action,
-    to: values.to ?? "",
-    account: values.account ?? null,
-    until: values.until === undefined ? null : readDay(values.until),
+export const ACTIONS = action(["to", "account", "until", "check", "end"], (values) => {
+  const { to, account = null, until, check: is_check = false, end: is_end = false } = values;
+  if (is_check && is_end) throw new UsageError("--check and --end exclude each other");
+  if (!is_end && !to) throw new UsageError("--to is missing: a folder, or s3://…");
+  if (is_end && !account) throw new UsageError("--account is missing");
+  const last_day = until === undefined ? null : readDay(until);
+  const store = is_end ? null : openArchiveStore(to!, readVariable);
+  return async ({ sql }) => {
+    const found = await sql<ArchivedEnvironment[]>`select * from pay.list_archives(${account})`;
+    if (account !== null && found.length === 0) {
+      throw new UsageError(`--account "${account}" has no live environment`);
+    }
+    if (store === null) return await endArchives(sql, found);
+    if (is_check) return await forEach(found, (each) => checkArchive(sql, store, each));
+    // Two runs would write the same files.
+    const [lock] = await sql`
+      select pg_try_advisory_lock(hashtextextended('archive', 0)) as is_taken`;
+    if (!lock!.is_taken) throw new CommandError("Another archive is being written");
+    await forEach(found, (each) => writeArchive(sql, store, each, last_day));
   };
+});
+
+async function endArchives(
+  sql: postgres.Sql,
+  found: readonly ArchivedEnvironment[],
+): Promise<void> {
+  for (const { environment_id, account } of found) {
+    const [row] = await sql`select pay.end_archive(${environment_id}) as had_one`;
+    print(`${account}: ${row!.had_one ? "the archive has ended" : "it had no archive"}\n`);
+  }
 }
 
 function readDay(text: string): Date {
   const day = ManifestLink.shape.day.safeParse(text);
   if (!day.success) throw new UsageError(`--until "${text}" must be a day, such as 2030-01-31`);
   return new Date(text);
-}
-
-async function run(sql: postgres.Sql, store: ArchiveStore | null, options: Options): Promise<void> {
-  const found = await sql<ArchivedEnvironment[]>`
-    select * from pay.list_archives(${options.account})`;
-  if (options.account !== null && found.length === 0) {
-    throw new UsageError(`--account "${options.account}" has no live environment`);
-  }
-  if (store === null) {
-    for (const { environment_id, account } of found) {
-      const [row] = await sql`select pay.end_archive(${environment_id}) as had_one`;
-      print(`${account}: ${row!.had_one ? "the archive has ended" : "it had no archive"}\n`);
-    }
-    return;
-  }
-  if (options.action === "check") {
-    return await forEach(found, (environment) => checkArchive(sql, store, environment));
-  }
-  // Two runs would write the same files.
-  const [lock] = await sql`select pg_try_advisory_lock(hashtextextended('archive', 0)) as is_taken`;
-  if (!lock!.is_taken) throw new CommandError("Another archive is being written");
-  await forEach(found, (environment) => writeArchive(sql, store, environment, options.until));
 }
 
 /** Does the work for each environment, so that the fault of one does not hold up the others. */

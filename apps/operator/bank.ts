@@ -41,17 +41,14 @@ import { readFolder, readOrderId, readReason, readText, USAGE } from "./bank_com
 import {
   type Action,
   action,
+  type Actions,
   CommandError,
-  print,
-  printMessage,
-  readAction,
-  readVariable,
   readVault,
   type Surroundings,
   UsageError,
   type Values,
 } from "./command_line.ts";
-import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
+import { databaseOf } from "./operator_database.ts";
 import { listAccounts } from "./provider_table.ts";
 
 export { USAGE };
@@ -64,12 +61,8 @@ const SERVICE_PATIENCE_MS = 30_000;
 /** Shortest pause between two looks. The count of a large file takes longer, and so the pause. */
 const POLL_MS = 250;
 
-interface BankSurroundings extends Surroundings {
-  now_ms: () => number;
-}
-
 /** The surroundings of a command with its account. */
-interface Desk extends BankSurroundings {
+interface Desk extends Surroundings {
   account: ProviderAccount;
   store: BankStore;
   is_json: boolean;
@@ -77,23 +70,17 @@ interface Desk extends BankSurroundings {
   show: (line: object, text: string) => void;
 }
 
-type Work = (surroundings: BankSurroundings) => Promise<number>;
-
-/** Makes an action for an account. Its work returns the exit code. */
+/** Makes an action for an account. Its work returns 1 after a failure or for a refused file. */
 function accountAction<const Name extends string>(
   takes: readonly Name[],
-  read: (
-    values: Values<Exclude<Name, "…">>,
-    names: string[],
-  ) => (desk: Desk) => Promise<number>,
-): Action<Work> {
-  return action<string, Work>(["account", "json", ...takes], (values, names) => {
-    const { account: id = "", json } = values as Values<"account" | "json">;
+  read: (values: Values<Name>, names: string[]) => (desk: Desk) => Promise<number>,
+): Action {
+  return action<string>(["account", "json", ...takes], (values, names) => {
+    const { account: id = "", json: is_json = false } = values as Values<"account" | "json">;
     if (!isId("pac_", id)) {
       throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${USAGE}`);
     }
-    const is_json = json === true;
-    const work = read(values as Values<Exclude<Name, "…">>, names);
+    const work = read(values as Values<Name>, names);
     return async (surroundings) => {
       const { sql, print } = surroundings;
       const account = await findAccount(sql, id);
@@ -104,7 +91,7 @@ function accountAction<const Name extends string>(
   });
 }
 
-const ACTIONS: Readonly<Record<string, Action<Work>>> = {
+export const ACTIONS: Actions = {
   import: accountAction(["…"], (_, files) => {
     if (files.length === 0) throw new UsageError("bank import needs a FILE");
     return (desk) => importFiles(files, desk);
@@ -130,18 +117,6 @@ const ACTIONS: Readonly<Record<string, Action<Work>>> = {
     return (desk) => recallOrder(id, folder, code, desk);
   }),
 };
-
-/** Exit codes: 0 success, 1 failure or a refused file, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const work = readBankCommand(args);
-  const surroundings = { env: readVariable, now_ms: Date.now, print, printMessage };
-  return await withOperatorDatabase((sql) => work({ sql, ...surroundings }));
-}
-
-/** Parses the arguments. Throws `UsageError` if one is invalid. The work throws `CommandError`. */
-export function readBankCommand(args: readonly string[]): Work {
-  return readAction("bank", args, ACTIONS, USAGE);
-}
 
 async function importFiles(files: readonly string[], desk: Desk): Promise<number> {
   let is_refused = false;

@@ -10,8 +10,7 @@
  */
 
 import type postgres from "postgres";
-import { print, readVariable, UsageError } from "./command_line.ts";
-import { withOperatorDatabase } from "./operator_database.ts";
+import { action } from "./command_line.ts";
 
 /**
  * Whether breaches break a promise (`alarm`), whether a person has to look (`warning`), or whether
@@ -65,17 +64,8 @@ export function exitCodeOf(found: readonly { severity: Severity }[]): number {
   return has("alarm") ? 1 : has("warning") ? 3 : 0;
 }
 
-export async function main(args: readonly string[]): Promise<number> {
-  const verdicts = await withOperatorDatabase(checkBooks, databaseArgument("check-books", args));
+export const ACTIONS = action([], () => async ({ sql, print }) => {
+  const verdicts = await checkBooks(sql);
   print(renderVerdicts(verdicts));
   return exitCodeOf(verdicts.filter(({ breaches }) => breaches > 0));
-}
-
-/** The variables of a command that takes the URL of a database in place of DATABASE_URL. */
-export function databaseArgument(
-  command: string,
-  args: readonly string[],
-): typeof readVariable {
-  if (args.length > 1) throw new UsageError(`Usage: deno task ${command} [URL]`);
-  return (name) => name === "DATABASE_URL" ? args[0] ?? readVariable(name) : readVariable(name);
-}
+});

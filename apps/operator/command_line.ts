@@ -4,7 +4,8 @@ import { parseArgs } from "node:util";
 import postgres from "postgres";
 import { type IdPrefix, isId } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import { SettingsError } from "../server/data_dir/settings.ts";
+import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts";
+import { type Settings, SettingsError } from "../server/data_dir/settings.ts";
 import { MigrationError } from "../server/migrations/migrate.ts";
 
 /** Codes with which the database refuses a command. */
@@ -31,7 +32,10 @@ export class CommandError extends Error {
 /** The surroundings of a command. Tests pass their own. */
 export interface Surroundings {
   sql: postgres.Sql;
+  settings: Pick<Settings, "data_dir" | "database_url">;
   env: (name: string) => string | undefined;
+  now_ms: () => number;
+  findConnector: ConnectorFinder;
   print: (text: string) => void;
   printMessage: (line: string) => void;
 }
@@ -49,55 +53,61 @@ export type Values<Name extends string> = { [Each in Name]?: ValueOf<Each> };
 /** Stands for arguments that are no options, such as ids. */
 const NAMES = "…";
 
+/** The work of a command with its arguments. Returns the exit code, or nothing for 0. */
+export type Work = (surroundings: Surroundings) => Promise<number | void>;
+
 /** An action of a command. `read` checks the values, and returns the work with them. */
-export interface Action<Work> {
+export interface Action<Done extends Work = Work> {
   takes: readonly string[];
-  read: (values: Values<string>, names: string[]) => Work;
+  read: (values: Values<string>, names: string[]) => Done;
 }
+/** The actions of a command, by their names; or its only action, which has no name. */
+export type Actions<Done extends Work = Work> =
+  | Readonly<Record<string, Action<Done>>>
+  | Action<Done>;
 
 /** Makes an action that takes these options, and names if "…" is one of them. */
-export function action<const Name extends string, Work>(
+export function action<const Name extends string, Done extends Work = Work>(
   takes: readonly Name[],
-  read: (values: Values<Exclude<Name, typeof NAMES>>, names: string[]) => Work,
-): Action<Work> {
-  return { takes, read: read as Action<Work>["read"] };
+  read: (values: Values<Exclude<Name, typeof NAMES>>, names: string[]) => Done,
+): Action<Done> {
+  return { takes, read: read as Action<Done>["read"] };
 }
 
 /**
- * Parses the arguments of a command that begin with an action. Returns its work, so that a command
- * with a fault opens no database.
+ * Parses the arguments of a command, which begin with the name of an action if it has several.
+ * Returns the work, so that a command with a fault opens no database.
  * @throws {UsageError} if the action or an option is unknown, or a value is invalid
  */
-export function readAction<Work>(
+export function readAction<Done extends Work>(
   command: string,
-  [name = "undefined", ...args]: readonly string[],
-  actions: Readonly<Record<string, Action<Work>>>,
+  args: readonly string[],
+  actions: Actions<Done>,
   usage: string,
-): Work {
-  if (!Object.hasOwn(actions, name)) throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
-  const { takes, read } = actions[name]!;
-  const { values, names } = readOptions(`${command} ${name}`, args, takes);
+): Done {
+  const [name = "undefined", ...own] = args;
+  const is_only = "takes" in actions;
+  if (!is_only && !Object.hasOwn(actions, name)) {
+    throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
+  }
+  const { takes, read } = (is_only ? actions : actions[name]) as Action<Done>;
+  const { values, names } = is_only
+    ? readOptions(command, args, takes)
+    : readOptions(`${command} ${name}`, own, takes);
   return read(values, names);
 }
 
-/**
- * Parses options, and names if `taken` has "…".
- * @throws {UsageError} if an argument is unknown or has no value
- */
-export function readOptions<const Name extends string>(
-  command: string,
-  args: readonly string[],
-  taken: readonly Name[],
-): { values: Values<Exclude<Name, typeof NAMES>>; names: string[] } {
+/** Parses options, and names if `taken` has "…". Throws `UsageError`. */
+function readOptions(command: string, args: readonly string[], taken: readonly string[]) {
   const is_one_of = (list: readonly string[], name: string) => list.includes(name);
   const options = Object.fromEntries(taken.map((name) => [name, {
     type: is_one_of(FLAGS, name) ? "boolean" as const : "string" as const,
     multiple: is_one_of(LISTS, name),
   }]));
   try {
-    const allowPositionals = is_one_of(taken, NAMES);
+    const allowPositionals = taken.includes(NAMES);
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals });
-    return { values: values as Values<Exclude<Name, typeof NAMES>>, names: positionals };
+    return { values: values as Values<string>, names: positionals };
   } catch (error) {
     throw new UsageError(`${command}: ${(error as Error).message}`);
   }

@@ -6,7 +6,7 @@ import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
-import { UsageError, type Values } from "./command_line.ts";
+import { readVariable, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 /** The usage text, for `--help` and after an unknown command. */
@@ -38,25 +38,22 @@ DATA_DIR. If that server is not running, it runs until the command is done.
 export type NewKey = ReturnType<typeof readNewKey>;
 
 /**
- * Reads the options of `create`.
- * @param env reads an environment variable (API_KEY_PREFIX)
- * @param now_ms the present time, to check that the expiry is in the future
+ * Reads the options of `create`, and API_KEY_PREFIX.
  * @throws {UsageError} if a value is invalid
  */
 export function readNewKey(
   values: Values<"mode" | "account" | "environment" | "name" | "scopes" | "expires" | "prefix">,
-  env: (name: string) => string | undefined,
-  now_ms: number,
 ) {
   return {
     ...readPlace(values),
     name: readName("--name", values.name ?? `${values.mode} key`),
     /** Null stands for all scopes. */
     scopes: values.scopes === undefined ? null : readScopes(values.scopes),
-    expires_at: values.expires === undefined ? null : readExpiry(values.expires, now_ms),
+    expires_at: values.expires === undefined ? null : readExpiry(values.expires),
     /** Null stands for that of the account's other keys. */
     prefix: readPrefix("--prefix", values.prefix),
-    first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")) ?? DEFAULT_KEY_PREFIX,
+    first_prefix: readPrefix("API_KEY_PREFIX", readVariable("API_KEY_PREFIX")) ??
+      DEFAULT_KEY_PREFIX,
   };
 }
 
@@ -101,14 +98,14 @@ function readScopes(text: string): string[] {
   );
 }
 
-function readExpiry(text: string, now_ms: number): Date {
+function readExpiry(text: string): Date {
   const at = Time.safeParse(text);
   if (!at.success) {
     throw new UsageError(
       `--expires "${text}" ${at.error.issues[0]!.message}, such as 2030-01-31T00:00:00Z`,
     );
   }
-  if (at.data > now_ms) return new Date(at.data);
+  if (at.data > Date.now()) return new Date(at.data);
   throw new UsageError(`--expires "${text}" is in the past: the key would not work`);
 }
 

@@ -4,10 +4,10 @@
  * is printed once, alone on standard output, so that a script can read it. Other messages go to
  * standard error.
  *
- * key_command.ts reads the options, operator_database.ts opens the database.
+ * key_command.ts reads the options.
  */
 
-import postgres from "postgres";
+import type postgres from "postgres";
 import {
   generateApiKey,
   hasSeededPrefix,
@@ -21,59 +21,44 @@ import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS, storeKey } from "./demo_account.ts";
 import {
   action,
+  type Actions,
   CommandError,
   print,
   printMessage,
-  readAction,
   readId,
-  readVariable,
   SQLSTATE,
   sqlstateOf,
 } from "./command_line.ts";
-import { type NewKey, readNewKey, readOverlap, readPrefix, USAGE } from "./key_command.ts";
+import { type NewKey, readNewKey, readOverlap, readPrefix } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
-import { withOperatorDatabase } from "./operator_database.ts";
 
 export { USAGE } from "./key_command.ts";
 
 // "Active", because "live keys" are also the keys of live environments.
 const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one first`;
 
-/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  await withOperatorDatabase(readKeyCommand(args, readVariable, Date.now()));
-  return 0;
-}
-
-/** Parses the arguments. Throws `UsageError` if one is invalid. */
-export function readKeyCommand(
-  args: readonly string[],
-  env: (name: string) => string | undefined,
-  now_ms: number,
-): (sql: postgres.Sql) => Promise<void> {
-  return readAction("keys", args, {
-    create: action(
-      ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
-      (values) => {
-        const key = readNewKey(values, env, now_ms);
-        return (sql: postgres.Sql) => createKey(sql, key);
-      },
-    ),
-    list: action([], () => async (sql) => {
-      print(renderKeyTable(await listKeys(sql), terminalWidth()));
-    }),
-    rotate: action(["…", "expires-in", "prefix"], (values, names) => {
-      const id = readId(names, "key_", "key");
-      const expires_in_s = readOverlap(values["expires-in"]);
-      const prefix = readPrefix("--prefix", values.prefix);
-      return (sql) => rotateKey(sql, id, expires_in_s, prefix);
-    }),
-    revoke: action(["…", "yes"], ({ yes = false }, names) => {
-      const id = readId(names, "key_", "key");
-      return (sql) => revokeKey(sql, id, yes);
-    }),
-  }, USAGE);
-}
+export const ACTIONS: Actions = {
+  create: action(
+    ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
+    (values) => {
+      const key = readNewKey(values);
+      return ({ sql }) => createKey(sql, key);
+    },
+  ),
+  list: action([], () => async ({ sql }) => {
+    print(renderKeyTable(await listKeys(sql), terminalWidth()));
+  }),
+  rotate: action(["…", "expires-in", "prefix"], (values, names) => {
+    const id = readId(names, "key_", "key");
+    const expires_in_s = readOverlap(values["expires-in"]);
+    const prefix = readPrefix("--prefix", values.prefix);
+    return ({ sql }) => rotateKey(sql, id, expires_in_s, prefix);
+  }),
+  revoke: action(["…", "yes"], ({ yes = false }, names) => {
+    const id = readId(names, "key_", "key");
+    return ({ sql }) => revokeKey(sql, id, yes);
+  }),
+};
 
 async function createKey(sql: postgres.Sql, key: NewKey): Promise<void> {
   const { mode, name, scopes, expires_at } = key;

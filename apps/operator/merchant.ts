@@ -4,18 +4,9 @@
  */
 
 import { Buffer } from "node:buffer";
-import type postgres from "postgres";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import {
-  action,
-  CommandError,
-  print,
-  printMessage,
-  readAction,
-  UsageError,
-} from "./command_line.ts";
+import { action, type Actions, CommandError, UsageError, type Work } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
-import { withOperatorDatabase } from "./operator_database.ts";
 
 export const USAGE = `Usage: deno task merchant <command> [--account NAME]
 
@@ -45,59 +36,39 @@ interface Merchant {
   logo: string | null;
 }
 
-export interface MerchantCommand {
-  action: "show" | "set";
-  account: string;
-  /** Without the members that stay. */
-  changed: Partial<Merchant>;
-}
+export const ACTIONS: Actions = {
+  show: action(["account"], ({ account = DEMO_ACCOUNT }) => changeMerchant(account, {})),
+  set: action(["account", "name", "color", "logo"], (values) => {
+    const { account = DEMO_ACCOUNT, name, color, logo } = values;
+    const changed = {
+      ...(name !== undefined && { name: name === "" ? null : readName(name) }),
+      ...(color !== undefined && { color: color === "" ? null : readColor(color) }),
+      ...(logo !== undefined && { logo: logo === "" ? null : readLogo(logo) }),
+    };
+    if (Object.keys(changed).length > 0) return changeMerchant(account, changed);
+    throw new UsageError("set needs --name, --color or --logo");
+  }),
+};
 
-/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const command = readMerchantCommand(args, Deno.readFileSync);
-  await withOperatorDatabase((sql) => runMerchantCommand(sql, command, { print, printMessage }));
-  return 0;
-}
-
-/** Parses the arguments. Throws `UsageError` with the name of the argument at fault. */
-export function readMerchantCommand(
-  args: readonly string[],
-  readFile: (path: string) => Uint8Array,
-): MerchantCommand {
-  return readAction<MerchantCommand>("merchant", args, {
-    show: action(["account"], ({ account = DEMO_ACCOUNT }) => (
-      { action: "show", account, changed: {} }
-    )),
-    set: action(["account", "name", "color", "logo"], (values) => {
-      const { account = DEMO_ACCOUNT, name, color, logo } = values;
-      const changed = {
-        ...(name !== undefined && { name: name === "" ? null : readName(name) }),
-        ...(color !== undefined && { color: color === "" ? null : readColor(color) }),
-        ...(logo !== undefined && { logo: logo === "" ? null : readLogo(logo, readFile) }),
-      };
-      if (Object.keys(changed).length > 0) return { action: "set", account, changed };
-      throw new UsageError("set needs --name, --color or --logo");
-    }),
-  }, USAGE);
-}
-
-/** Runs a command. Throws `CommandError`. */
-export async function runMerchantCommand(
-  sql: postgres.Sql,
-  { action, account, changed }: MerchantCommand,
-  out: { print: (text: string) => void; printMessage: (line: string) => void },
-): Promise<void> {
-  const [found] = await sql<[{ merchant: Merchant | null }]>`
-    select pay.change_merchant(p_account => ${account},
-      p_changed => ${JSON.stringify(changed)}) as merchant`;
-  const { merchant } = found;
-  if (merchant === null) {
-    throw new CommandError(`--account "${account}" has no environment: create a key for it first`);
-  }
-  const { name, color, logo } = merchant;
-  out.print(`name: ${name}\ncolor: ${color ?? "none"}\n`);
-  out.print(`logo: ${logo === null ? "none" : `${logo.split(";")[0]!.slice("data:".length)}`}\n`);
-  if (action === "set") out.printMessage(`Payers of "${account}" see this from now on`);
+/** @param changed without the members that stay */
+function changeMerchant(account: string, changed: Partial<Merchant>): Work {
+  return async ({ sql, print, printMessage }) => {
+    const [found] = await sql<[{ merchant: Merchant | null }]>`
+      select pay.change_merchant(p_account => ${account},
+        p_changed => ${JSON.stringify(changed)}) as merchant`;
+    const { merchant } = found;
+    if (merchant === null) {
+      throw new CommandError(
+        `--account "${account}" has no environment: create a key for it first`,
+      );
+    }
+    const { name, color, logo } = merchant;
+    print(`name: ${name}\ncolor: ${color ?? "none"}\n`);
+    print(`logo: ${logo === null ? "none" : `${logo.split(";")[0]!.slice("data:".length)}`}\n`);
+    if (Object.keys(changed).length > 0) {
+      printMessage(`Payers of "${account}" see this from now on`);
+    }
+  };
 }
 
 function readName(text: string): string {
@@ -129,10 +100,10 @@ function contrastWithWhite(color: string): number {
   return 1.05 / (0.2126 * red! + 0.7152 * green! + 0.0722 * blue! + 0.05);
 }
 
-function readLogo(path: string, readFile: (path: string) => Uint8Array): string {
+function readLogo(path: string): string {
   let bytes: Uint8Array;
   try {
-    bytes = readFile(path);
+    bytes = Deno.readFileSync(path);
   } catch (error) {
     throw new UsageError(`--logo "${path}" cannot be read: ${(error as Error).message}`);
   }

@@ -1,16 +1,36 @@
 /**
  * The operator's command line: `deno task operator:NAME`. Each command is a row of COMMANDS. The
  * module that a row loads has the text for `--help`, and parses the arguments. A command prints its
- * result to standard output, and every other line to standard error.
+ * result to standard output, and every other line to standard error. Exit codes, unless a command
+ * has others: 0 success, 1 failure, 2 invalid arguments.
  */
 
-import { print, reportFailure, UsageError, wantsHelp } from "./command_line.ts";
+import {
+  type Actions,
+  print,
+  printMessage,
+  readAction,
+  readVariable,
+  reportFailure,
+  UsageError,
+  wantsHelp,
+  type Work,
+} from "./command_line.ts";
+
+/** A command has actions, or `main` if it opens databases by itself. */
+interface CommandModule {
+  USAGE?: string;
+  ACTIONS?: Actions;
+  main?(args: readonly string[]): Promise<number>;
+}
 
 interface OperatorCommand {
   name: string;
   /** One sentence, without a full stop. */
   summary: string;
-  load(): Promise<{ main(args: readonly string[]): Promise<number>; USAGE?: string }>;
+  load(): Promise<CommandModule>;
+  /** Whether its only argument is the URL of a database, in place of DATABASE_URL. */
+  takes_url?: true;
   /** The exit code after an error, if it is not 1: 1 says something else. */
   failure_code?: number;
 }
@@ -45,12 +65,14 @@ const COMMANDS: readonly OperatorCommand[] = [
     name: "check-books",
     summary: "Checks every invariant of the database",
     load: () => import("./check_books.ts"),
+    takes_url: true,
     failure_code: 2,
   },
   {
     name: "reconcile",
     summary: "Compares the books with those of the providers",
     load: () => import("./reconcile.ts"),
+    takes_url: true,
     failure_code: 2,
   },
   {
@@ -83,13 +105,36 @@ async function runOperatorCommand([name, ...args]: readonly string[]): Promise<n
   const command = COMMANDS.find((each) => each.name === name);
   try {
     if (!command) throw new UsageError(`Unknown command "${name}"\n\n${overview()}`);
-    const { main, USAGE } = await command.load();
+    const { USAGE, main } = await command.load();
     if (USAGE !== undefined && wantsHelp(args)) return print(USAGE), 0;
-    return await main(args);
+    return await main?.(args) ?? await runActions(command, args);
   } catch (error) {
     const code = reportFailure(error);
     return command?.failure_code ?? code;
   }
+}
+
+async function runActions(
+  { name, takes_url }: OperatorCommand,
+  args: readonly string[],
+): Promise<number> {
+  if (takes_url && args.length > 1) throw new UsageError(`Usage: deno task ${name} [URL]`);
+  const work = await readCommand(name, takes_url ? [] : args);
+  const [url] = takes_url ? args : [];
+  const env: typeof readVariable = (name) =>
+    name === "DATABASE_URL" ? url ?? readVariable(name) : readVariable(name);
+  // It is large, and the help needs none of it.
+  const { connectorsOf, withOperatorDatabase } = await import("./operator_database.ts");
+  return await withOperatorDatabase(env, async (sql, settings) => {
+    const surroundings = { sql, settings, env, now_ms: Date.now, print, printMessage };
+    return await work({ ...surroundings, findConnector: connectorsOf(sql) });
+  }) ?? 0;
+}
+
+/** Reads the arguments of a command. Throws `UsageError`. */
+export async function readCommand(name: string, args: readonly string[]): Promise<Work> {
+  const { ACTIONS, USAGE = "" } = await COMMANDS.find((each) => each.name === name)!.load();
+  return readAction(name, args, ACTIONS!, USAGE);
 }
 
 function overview(): string {

@@ -14,7 +14,7 @@ import { BankStore } from "../../shared/store/bank_store.ts";
 import { ChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
-import { printMessage, readVariable } from "./command_line.ts";
+import { printMessage } from "./command_line.ts";
 import { startPostgres } from "../server/postgres/embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "../server/data_dir/file_lock.ts";
 import { migrateDataDir } from "../server/migrations/migrate_data_dir.ts";
@@ -70,8 +70,8 @@ export async function openOperatorDatabase(
  * @throws {SettingsError} if there is none
  */
 export async function withOperatorDatabase<T>(
+  env: (name: string) => string | undefined,
   work: (sql: postgres.Sql, settings: Settings) => Promise<T>,
-  env = readVariable,
 ): Promise<T> {
   const settings = readSettings(env, PROJECT_DIR);
   const database = await openOperatorDatabase(settings, printMessage);

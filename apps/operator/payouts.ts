@@ -9,14 +9,11 @@ import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
 import {
   action,
+  type Actions,
   CommandError,
-  print,
-  printMessage,
-  readAction,
   type Surroundings,
   UsageError,
 } from "./command_line.ts";
-import { withOperatorDatabase } from "./operator_database.ts";
 import { listAccounts, type ListedAccount } from "./provider_table.ts";
 import { safeBatch } from "./safe_batch.ts";
 
@@ -37,22 +34,18 @@ interface ExportCommand {
   is_again: boolean;
 }
 
-/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const toSafe = action(["account", "network", "again"], (values) => {
+export const ACTIONS: Actions = {
+  export: action(["account", "network", "again"], (values) => {
     const { account, network = null, again: is_again = false } = values;
     if (account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
-    const command = { account, network, is_again };
-    return (sql: postgres.Sql) => exportPayouts(command, { sql, print, printMessage });
-  });
-  await withOperatorDatabase(readAction("payouts", args, { export: toSafe }, USAGE));
-  return 0;
-}
+    return (surroundings) => exportPayouts({ account, network, is_again }, surroundings);
+  }),
+};
 
 /** Exports the payouts of an account. Throws `CommandError`. */
-export async function exportPayouts(
+async function exportPayouts(
   command: ExportCommand,
-  { sql, print, printMessage }: Omit<Surroundings, "env">,
+  { sql, print, printMessage }: Surroundings,
 ): Promise<void> {
   const { id, settings: texts } = await findAccount(sql, command);
   const { chain_id, contracts, signer_url, signer_address } = readEvmSettings(texts);

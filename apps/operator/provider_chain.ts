@@ -4,13 +4,12 @@
  * node is gone, or the chain has undone a final block.
  */
 
-import type postgres from "postgres";
 import { goneFrom, rereadAfter } from "../../shared/connectors/evm/evm_reread.ts";
 import { formatAmount } from "../../shared/core/currency.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import type { Connector, ProviderAccount } from "../../shared/domain/providers/connector.ts";
 import type { MethodKind } from "../../shared/schema/payment_body.ts";
-import { CommandError } from "./command_line.ts";
+import { CommandError, type Surroundings } from "./command_line.ts";
 import type { readChange, readReread } from "./provider_command.ts";
 import type { ListedAccount } from "./provider_table.ts";
 
@@ -19,14 +18,11 @@ const DEADLINE_MS = 30_000;
 /** Earlier provider events are compared too, because undone blocks had other times. */
 const SLACK_MS = 3_600_000;
 
-export interface OpenAccount {
-  sql: postgres.Sql;
+export interface OpenAccount extends Surroundings {
   stored: ListedAccount;
   connector: Connector;
   /** Returns the account with its secrets. Throws `CommandError` if a variable is not set. */
   openedAccount(): ProviderAccount;
-  print: (text: string) => void;
-  printMessage: (line: string) => void;
 }
 
 /**

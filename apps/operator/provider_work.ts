@@ -22,7 +22,6 @@ import {
   type ReadyAccount,
 } from "../../shared/domain/operations/provider_accounts.ts";
 import {
-  type ConnectorFinder,
   type Operation,
   portOf,
   type ProviderEvent,
@@ -64,37 +63,32 @@ import {
 const SYNC_DEADLINE_MS = 20_000;
 /** The statuses of orders that a bank can take back, as in `pay.split_bank_entry`. */
 const CAN_COME_BACK: ReadonlySet<string> = new Set(["completed", "partially_refunded", "refunded"]);
-interface WorkSurroundings extends Omit<Surroundings, "printMessage"> {
-  findConnector: ConnectorFinder;
-}
 
 /** The commands. Their work throws `CommandError`. */
 export const WORK_ACTIONS = {
   calls: action(
     ["all", "json"],
-    (values) => (surroundings: WorkSurroundings) => listOperations(surroundings, values),
+    (values) => (surroundings) => listOperations(surroundings, values),
   ),
   facts: action(
     ["json"],
-    ({ json = false }) => (surroundings: WorkSurroundings) => listEvents(surroundings, json),
+    ({ json = false }) => (surroundings) => listEvents(surroundings, json),
   ),
   retry: action(["…", "json"], ({ json = false }, names) => {
     const id = readId(names, "pc_", "operation");
-    return (surroundings: WorkSurroundings) => new Desk(surroundings, json).retry(id);
+    return (surroundings) => new Desk(surroundings, json).retry(id);
   }),
   settle: action(["…", "succeeded", "failed", "unsynced", "json"], (values, names) => {
     const settlement = readSettlement(values, names);
-    return (surroundings: WorkSurroundings) =>
-      new Desk(surroundings, values.json === true).settle(settlement);
+    return (surroundings) => new Desk(surroundings, values.json === true).settle(settlement);
   }),
   match: action(["…", "fee", "json"], (values, names) => {
     const match = readMatch(values, names);
-    return (surroundings: WorkSurroundings) =>
-      new Desk(surroundings, values.json === true).match(match);
+    return (surroundings) => new Desk(surroundings, values.json === true).match(match);
   }),
   dismiss: action(["…", "reason", "json"], (values, names) => {
     const { event, reason } = readDismissal(values, names);
-    return async ({ sql, print }: WorkSurroundings) => {
+    return async ({ sql, print }) => {
       await dismiss(sql, event, reason);
       const dismissed = nameOf(event);
       print(values.json ? asJson({ dismissed }) : `Dismissed ${dismissed}\n`);
@@ -103,7 +97,7 @@ export const WORK_ACTIONS = {
 };
 
 async function listOperations(
-  { sql, print }: WorkSurroundings,
+  { sql, print }: Surroundings,
   { all = false, json = false }: Values<"all" | "json">,
 ): Promise<void> {
   const operations = await sql<ListedOperation[]>`
@@ -114,7 +108,7 @@ async function listOperations(
 }
 
 async function listEvents(
-  { sql, env, print }: WorkSurroundings,
+  { sql, env, print }: Surroundings,
   is_json: boolean,
 ): Promise<void> {
   const rows = await sql<ListedProviderEvent[]>`select * from pay.list_reported_events()`;
@@ -143,13 +137,13 @@ type Match = ReturnType<typeof readMatch>;
 
 /** Settles operations and provider events of one database. */
 class Desk {
-  readonly #surroundings: WorkSurroundings;
+  readonly #surroundings: Surroundings;
   readonly #is_json: boolean;
   readonly #store: ProviderStore;
   readonly #docs_url: string | null;
   readonly #details: EntryDetails;
 
-  constructor(surroundings: WorkSurroundings, is_json: boolean) {
+  constructor(surroundings: Surroundings, is_json: boolean) {
     this.#surroundings = surroundings;
     this.#is_json = is_json;
     this.#store = new ProviderStore(databaseOf(surroundings.sql));

@@ -3,7 +3,7 @@
  * operator, and settles operations and provider events that need a person (provider_work.ts). The
  * database stores the names of the variables with the secrets, never the secrets.
  *
- * provider_command.ts reads the options, operator_database.ts opens the database.
+ * provider_command.ts reads the options.
  */
 
 import type postgres from "postgres";
@@ -11,20 +11,14 @@ import { createHash, randomBytes } from "node:crypto";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { readBaseUrl } from "../server/data_dir/credentials.ts";
-import type { Settings } from "../server/data_dir/settings.ts";
 import {
-  type Action,
   action,
+  type Actions,
   CommandError,
-  print,
-  printMessage,
-  readAction,
-  readVariable,
   SQLSTATE,
   sqlstateOf,
   type Surroundings,
 } from "./command_line.ts";
-import { connectorsOf, withOperatorDatabase } from "./operator_database.ts";
 import {
   changeSettings,
   checkSettings,
@@ -41,25 +35,14 @@ export { USAGE };
 /** Deadline of the call of `test`. */
 const TEST_DEADLINE_MS = 10_000;
 
-/** The surroundings of a command. Tests pass connectors of their own. */
-interface ProviderSurroundings extends Surroundings {
-  findConnector: ConnectorFinder;
-  /** Base URL of the functions. Throws `CommandError` if it is not known. */
-  baseUrl: () => Promise<string>;
-}
-
-type Work = (surroundings: ProviderSurroundings) => Promise<void>;
-
 /** Makes an action whose one argument is an account. */
-const withAccount = (
-  work: (id: string, surroundings: ProviderSurroundings) => Promise<void>,
-) =>
-  action(["…"], (_, names): Work => {
+const withAccount = (work: (id: string, surroundings: Surroundings) => Promise<void>) =>
+  action(["…"], (_, names) => {
     const id = readAccountId(names);
     return (surroundings) => work(id, surroundings);
   });
 
-const ACTIONS: Readonly<Record<string, Action<Work>>> = {
+export const ACTIONS: Actions = {
   add: action(
     ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
     (values) => {
@@ -86,31 +69,16 @@ const ACTIONS: Readonly<Record<string, Action<Work>>> = {
   ...WORK_ACTIONS,
 };
 
-/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const work = readProviderCommand(args);
-  await withOperatorDatabase((sql, settings) => {
-    const baseUrl = () => findBaseUrl(readVariable, settings);
-    const surroundings = { sql, findConnector: connectorsOf(sql), env: readVariable, baseUrl };
-    return work({ ...surroundings, print, printMessage });
-  });
-  return 0;
-}
-
-/** Parses the arguments. Throws `UsageError` if one is invalid. The work throws `CommandError`. */
-export function readProviderCommand(args: readonly string[]): Work {
-  return readAction("providers", args, ACTIONS, USAGE);
-}
-
 async function addAccount(
   command: ReturnType<typeof readNewAccount>,
   is_json: boolean,
-  { sql, findConnector, baseUrl, print, printMessage }: ProviderSurroundings,
+  surroundings: Surroundings,
 ): Promise<void> {
+  const { sql, findConnector, print, printMessage } = surroundings;
   const { account, connector: name, method_kinds } = command;
   const connector = connectorOf(findConnector, name);
   const settings = await checkSettings(connector, command.settings, method_kinds);
-  const base_url = connector.notifications === null ? null : await baseUrl();
+  const base_url = connector.notifications === null ? null : await findBaseUrl(surroundings);
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idGenerator(Date.now())("pac_");
   try {
@@ -164,7 +132,7 @@ async function giveBridgeToken(sql: postgres.Sql, id: string): Promise<string> {
 
 async function rotateToken(
   id: string,
-  { sql, print, printMessage }: ProviderSurroundings,
+  { sql, print, printMessage }: Surroundings,
 ): Promise<void> {
   print(`${await giveBridgeToken(sql, id)}\n`);
   printMessage(`The former token of ${id} opens nothing any more. This one is not shown again`);
@@ -180,7 +148,7 @@ async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<
   );
 }
 
-async function testAccount(id: string, surroundings: ProviderSurroundings): Promise<void> {
+async function testAccount(id: string, surroundings: Surroundings): Promise<void> {
   const { connector, openedAccount } = await openAccount(id, surroundings);
   const signal = AbortSignal.timeout(TEST_DEADLINE_MS);
   const line = await connector.test(openedAccount(), signal).catch((error) => {
@@ -189,7 +157,7 @@ async function testAccount(id: string, surroundings: ProviderSurroundings): Prom
   surroundings.print(`${line}\n`);
 }
 
-async function openAccount(id: string, surroundings: ProviderSurroundings): Promise<OpenAccount> {
+async function openAccount(id: string, surroundings: Surroundings): Promise<OpenAccount> {
   const { sql, findConnector, env } = surroundings;
   const stored = await findAccount(sql, id);
   const secretOf = (name: string) => {
@@ -217,7 +185,7 @@ async function openAccount(id: string, surroundings: ProviderSurroundings): Prom
 
 async function disableAccount(
   id: string,
-  { sql, printMessage }: ProviderSurroundings,
+  { sql, printMessage }: Surroundings,
 ): Promise<void> {
   const account = await findAccount(sql, id);
   const [row] = await sql`select pay.disable_provider_account(p_id => ${id}) as done`;
@@ -241,10 +209,8 @@ function connectorOf(findConnector: ConnectorFinder, name: string): Connector {
 }
 
 /** The base URL as the functions read it, or that of the last local start. */
-async function findBaseUrl(
-  env: Surroundings["env"],
-  { data_dir, database_url }: Settings,
-): Promise<string> {
+async function findBaseUrl({ env, settings }: Surroundings): Promise<string> {
+  const { data_dir, database_url } = settings;
   const project_url = env("SUPABASE_URL");
   const base_url = env("PUBLIC_BASE_URL") ?? (project_url && `${project_url}/functions/v1`) ??
     (database_url === null ? await readBaseUrl(data_dir) : null);

@@ -7,9 +7,8 @@
  * person has to look at provider events ("deno task providers facts").
  */
 
-import { databaseArgument, exitCodeOf, type Severity } from "./check_books.ts";
-import { print } from "./command_line.ts";
-import { withOperatorDatabase } from "./operator_database.ts";
+import { exitCodeOf, type Severity } from "./check_books.ts";
+import { action } from "./command_line.ts";
 
 /** A row of `pay.reconcile`. */
 interface Difference {
@@ -20,11 +19,8 @@ interface Difference {
   severity: Severity;
 }
 
-export async function main(args: readonly string[]): Promise<number> {
-  const differences = await withOperatorDatabase(
-    (sql) => sql<Difference[]>`select * from pay.reconcile()`,
-    databaseArgument("reconcile", args),
-  );
+export const ACTIONS = action([], () => async ({ sql, print }) => {
+  const differences = await sql<Difference[]>`select * from pay.reconcile()`;
   for (const { invariant, environment_id, subject_id, detail, severity } of differences) {
     const warning = severity === "warning" ? "warning: " : "";
     print(`${warning}${invariant} ${environment_id} ${subject_id}: ${detail}\n`);
@@ -32,4 +28,4 @@ export async function main(args: readonly string[]): Promise<number> {
   const code = exitCodeOf(differences);
   if (code !== 1) print("The books agree with those of the providers\n");
   return code;
-}
+});

@@ -9,16 +9,8 @@ import type postgres from "postgres";
 import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
-import {
-  action,
-  print,
-  printMessage,
-  readAction,
-  readVariable,
-  readVault,
-  type Surroundings,
-} from "./command_line.ts";
-import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
+import { action, type Actions, readVault, type Surroundings } from "./command_line.ts";
+import { databaseOf } from "./operator_database.ts";
 
 export const USAGE = `Usage: deno task vault rotate [--json]
 
@@ -50,23 +42,16 @@ interface KeyCount {
   mandates: number;
 }
 
-/** Exit codes: 0 success, 1 failure or a text that does not open, 2 invalid arguments. */
-export async function main(args: readonly string[]): Promise<number> {
-  const rotate = action(["json"], ({ json: is_json = false }) => {
-    const vault = readVault(readVariable);
-    return (sql: postgres.Sql) => rotateVault(sql, vault, { is_json, print, printMessage });
-  });
-  return await withOperatorDatabase(readAction("vault", args, { rotate }, USAGE));
-}
+export const ACTIONS: Actions = {
+  rotate: action(["json"], ({ json = false }) => (surroundings) => rotate(json, surroundings)),
+};
 
-/** Rotates all texts, and prints what is left. Returns the exit code. */
-export async function rotateVault(
-  sql: postgres.Sql,
-  vault: Vault,
-  { is_json, print, printMessage }:
-    & { is_json: boolean }
-    & Pick<Surroundings, "print" | "printMessage">,
+/** Rotates all texts, and prints what is left. Returns 1 if a text does not open, or else 0. */
+async function rotate(
+  is_json: boolean,
+  { sql, env, print, printMessage }: Surroundings,
 ): Promise<number> {
+  const vault = readVault(env);
   let rotated = 0;
   const unreadable: Unreadable = { texts: 0, first: null };
   let after: readonly string[] | null = null;

@@ -8,10 +8,10 @@ import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import postgres from "postgres";
 import { LANGUAGES } from "../../apps/checkout/data/words.ts";
-import { runMerchantCommand } from "../../apps/operator/merchant.ts";
 import type { Checkout, PaidCheckout } from "../../packages/client/mod.ts";
 import { browserCase, keepScreenshot } from "../support/console/console_case.ts";
 import { faultsOfWidth, violations } from "../support/console/look.ts";
+import { operate } from "../support/live/provider_commands.ts";
 
 const SMALL = { width: 320, height: 640 };
 const DESKTOP = { width: 1280, height: 900 };
@@ -104,8 +104,7 @@ const STATES: State[] = [
 browserCase({ name: "page for payers: states and languages" }, async (step, place) => {
   const { send, origin, open } = place;
   const sql = postgres(place.database.url, { max: 1, onnotice: () => {} });
-  const command = { action: "set", account: "demo", changed: { name: MERCHANT } } as const;
-  await runMerchantCommand(sql, command, { print() {}, printMessage() {} });
+  await operate(sql, ["merchant", "set", "--name", MERCHANT]);
   await sql.end();
   const pages = { return_url: `${origin}/`, cancel_url: `${origin}/` };
   const make = (body: object = {}): Promise<Checkout> =>

@@ -8,7 +8,6 @@
 
 import { checkBooks } from "../../apps/operator/check_books.ts";
 import { renderEvents } from "../../apps/operator/provider_work_table.ts";
-import { rotateVault } from "../../apps/operator/vault.ts";
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
@@ -17,7 +16,7 @@ import { BankDouble, no_bank_double } from "../support/bank/double.ts";
 import { bankCase, type LiveBank, PAYER } from "../support/bank/live_account.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { payByTransfer, type TransferWorld } from "../support/http/bank_transfer_case.ts";
-import { providerCommands } from "../support/live/provider_commands.ts";
+import { operate, providerCommands } from "../support/live/provider_commands.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -233,8 +232,8 @@ async function assign(live: LiveBank, t: Deno.TestContext): Promise<void> {
     assert.equal((await show(invoice)).status, "pending");
     const newer = `k2:${btoa("n".repeat(32))}`;
     for (const keys of [`${newer},${KEYS}`, `${KEYS},${newer}`]) {
-      const quiet = { is_json: true, print: () => {}, printMessage: () => {} };
-      assert.equal(await rotateVault(sql, Vault.read(keys), quiet), 0);
+      const variables = { BANK_DETAILS_KEYS: keys };
+      assert.equal((await operate(sql, ["vault", "rotate"], variables)).code, 0);
       const [sealing] = keys.split(",");
       assert.equal((await reported(sealing!))[0].about.text, "Invoice 7");
     }

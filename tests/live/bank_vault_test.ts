@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { rotateVault } from "../../apps/operator/vault.ts";
 import { bytesOf } from "../../shared/connectors/bank/export_bank_files.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
@@ -14,6 +13,7 @@ import { KEYS, runBank, written } from "../support/bank/bank.ts";
 import { bankCase, type LiveBank, PAYEE, PAYER } from "../support/bank/live_account.ts";
 import { launchCommand } from "../support/common/running_command.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
+import { operate } from "../support/live/provider_commands.ts";
 
 const DAY_MS = 86_400_000;
 /** More than two batches of a rotation. */
@@ -266,14 +266,10 @@ async function keepMandates(live: LiveBank, t: Deno.TestContext): Promise<void> 
 
 /** Rotates as `deno task vault rotate --json` does. */
 async function rotate({ service }: LiveBank, keys: string) {
-  let printed = "";
-  const said: string[] = [];
-  const code = await rotateVault(service.sql, Vault.read(keys), {
-    is_json: true,
-    print: (text) => printed += text,
-    printMessage: (line) => said.push(line),
+  const { code, out, said } = await operate(service.sql, ["vault", "rotate", "--json"], {
+    BANK_DETAILS_KEYS: keys,
   });
-  const { rotated, keys: left } = JSON.parse(printed) as {
+  const { rotated, keys: left } = JSON.parse(out) as {
     rotated: number;
     keys: { key_id: string; texts: number; mandates: number }[];
   };

@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { exportPayouts } from "../../apps/operator/payouts.ts";
 import { type Hex, transferOf } from "../support/chain/chain_world.ts";
 import { chainCase, MINUTE_S, newAddress } from "../support/chain/chain_case.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
+import { operate } from "../support/live/provider_commands.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 
 chainCase(
@@ -172,13 +172,9 @@ chainCase(
       select account from pay.environments where id = ${service.live.environment_id}`;
     const { account } = environment!;
     const run = async (is_again = false) => {
-      let [text, said] = ["", ""];
-      await exportPayouts({ account, network: "base", is_again }, {
-        sql: service.sql,
-        print: (out) => text += out,
-        printMessage: (line) => said += line,
-      });
-      return { batch: JSON.parse(text), said };
+      const flags = ["--account", account, "--network", "base", ...is_again ? ["--again"] : []];
+      const { out, said } = await operate(service.sql, ["payouts", "export", ...flags]);
+      return { batch: JSON.parse(out), said: said.join("") };
     };
     await t.step("the batch has each of them once", async () => {
       const { batch } = await run();

@@ -10,7 +10,7 @@ import { createEmptyDatabase } from "../support/database/database.ts";
 import { launchStart } from "../support/local/local_start.ts";
 import { type EndedCommand, runOperator } from "../support/local/operator.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { readKeyCommand } from "../../apps/operator/keys.ts";
+import { readCommand } from "../../apps/operator/operator.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const UNKNOWN_KEY = `key_${"0".repeat(26)}`;
@@ -48,10 +48,8 @@ const INVALID: [args: string[], message: RegExp][] = [
   ],
 ];
 for (const [args, message] of INVALID) {
-  Deno.test(`readKeyCommand() refuses ${JSON.stringify(args)}`, () => {
-    const read = () => readKeyCommand(args, () => undefined, Date.now());
-    assert.throws(read, { name: "UsageError", message });
-  });
+  Deno.test(`deno task keys refuses ${JSON.stringify(args)}`, () =>
+    assert.rejects(readCommand("keys", args), { name: "UsageError", message }));
 }
 
 /** A key that a command has printed. */

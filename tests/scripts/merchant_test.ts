@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { readMerchantCommand, runMerchantCommand } from "../../apps/operator/merchant.ts";
+import { join } from "node:path";
+import { readCommand } from "../../apps/operator/operator.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
+import { operate } from "../support/live/provider_commands.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 
 /** Files by name. The largest logo is a data URL of 19 998 characters. */
@@ -20,12 +22,12 @@ function file(start: string, length: number): Uint8Array {
   return Buffer.from(start.padEnd(length, "\0"), "latin1");
 }
 
-function read(...args: string[]) {
-  return readMerchantCommand(args, (path) => {
-    if (!FILES[path]) throw new Error("no such file");
-    return FILES[path];
-  }).changed;
-}
+const FOLDER = Deno.makeTempDirSync();
+for (const [name, bytes] of Object.entries(FILES)) Deno.writeFileSync(join(FOLDER, name), bytes);
+Deno.test.afterAll(() => Deno.remove(FOLDER, { recursive: true }));
+
+/** `--logo` with one of these files. */
+const withLogo = (name: string) => ["--logo", join(FOLDER, name)];
 
 /** Arguments, and the refusal; null: they are taken. */
 const CASES: [args: string[], refusal: RegExp | null][] = [
@@ -39,19 +41,18 @@ const CASES: [args: string[], refusal: RegExp | null][] = [
   [["--color", "#FFCC00"], /^--color .* a contrast of 1\.5/],
   [["--color", "red"], /^--color "red" must be like #0a5c36/],
   [["--color", "#0a5c36;x"], /^--color/],
-  ...["logo.png", "logo.jpg", "logo.webp", ""].map((
-    name,
-  ): [string[], null] => [["--logo", name], null]),
-  [["--logo", "large.png"], /^--logo "large.png" has 14985 bytes, which is too large/],
-  [["--logo", "logo.svg"], /^--logo "logo.svg" must be a PNG, JPEG or WebP/],
-  [["--logo", "none.png"], /^--logo "none.png" cannot be read/],
+  ...["logo.png", "logo.jpg", "logo.webp"].map((name): [string[], null] => [withLogo(name), null]),
+  [["--logo", ""], null],
+  [withLogo("large.png"), /^--logo ".*large.png" has 14985 bytes, which is too large/],
+  [withLogo("logo.svg"), /^--logo ".*logo.svg" must be a PNG, JPEG or WebP/],
+  [withLogo("none.png"), /^--logo ".*none.png" cannot be read/],
   [[], /^set needs/],
 ];
 for (const [args, refusal] of CASES) {
-  Deno.test(`readMerchantCommand() ${refusal ? "refuses" : "takes"} ${args.join(" ")}`, () => {
-    if (refusal) {
-      assert.throws(() => read("set", ...args), { name: "UsageError", message: refusal });
-    } else read("set", ...args);
+  Deno.test(`deno task merchant ${refusal ? "refuses" : "takes"} ${args.join(" ")}`, async () => {
+    const read = readCommand("merchant", ["set", ...args]);
+    if (refusal) await assert.rejects(read, { name: "UsageError", message: refusal });
+    else await read;
   });
 }
 
@@ -59,15 +60,8 @@ serviceCase("an account has one merchant in all of its environments", async (t, 
   const { sql } = service;
   const [{ account }] = await sql<[{ account: string }]>`
     select account from pay.environments where id = ${service.key.environment_id}`;
-  const run = async (action: string, ...args: string[]) => {
-    let printed = "";
-    await runMerchantCommand(
-      sql,
-      readMerchantCommand([action, "--account", account, ...args], (path) => FILES[path]!),
-      { print: (text) => printed += text, printMessage: () => {} },
-    );
-    return printed;
-  };
+  const run = async (action: string, ...args: string[]) =>
+    (await operate(sql, ["merchant", action, "--account", account, ...args])).out;
   const seen = async () => {
     const rows = await sql`
       select distinct pay_internal.merchant_of(id)::jsonb as merchant from pay.environments
@@ -79,7 +73,7 @@ serviceCase("an account has one merchant in all of its environments", async (t, 
     assert.match(await run("show"), new RegExp(`^name: ${account}\ncolor: none\nlogo: none\n$`));
   });
   await t.step("each part for itself", async () => {
-    await run("set", "--name", "Acme", "--logo", "logo.webp");
+    await run("set", "--name", "Acme", ...withLogo("logo.webp"));
     assert.match(
       await run("set", "--color", "#0A5C36"),
       /^name: Acme\ncolor: #0a5c36\nlogo: image\/webp\n/,

@@ -9,7 +9,7 @@ import { getAddress } from "viem";
 import { canonicalXpub, depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { invalidParameter } from "../../shared/core/errors.ts";
-import { readProviderCommand } from "../../apps/operator/providers.ts";
+import { readCommand } from "../../apps/operator/operator.ts";
 import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld } from "../support/chain/chain_world.ts";
 import { XPUB } from "../support/chain/watched.ts";
@@ -68,15 +68,14 @@ const INVALID: [args: string[], message: RegExp][] = [
 ];
 
 for (const [args, message] of INVALID) {
-  Deno.test(`readProviderCommand() refuses ${JSON.stringify(args)}`, () => {
-    assert.throws(() => readProviderCommand(args), { name: "UsageError", message });
-  });
+  Deno.test(`deno task providers refuses ${JSON.stringify(args)}`, () =>
+    assert.rejects(readCommand("providers", args), { name: "UsageError", message }));
 }
 
-Deno.test("readProviderCommand() never repeats a secret", () => {
+Deno.test("deno task providers never repeats a secret", async () => {
   for (const flag of ["--secret", "--notification-secret"]) {
-    assert.throws(
-      () => readProviderCommand([...ADD, flag, "very_secret"]),
+    await assert.rejects(
+      readCommand("providers", [...ADD, flag, "very_secret"]),
       (error: Error) => !error.message.includes("very_secret"),
     );
   }
@@ -116,11 +115,9 @@ Deno.test("deno task providers", async (t) => {
   const { sql, live } = service;
   const { connector, tested } = recordingConnector();
   const variables: Record<string, string> = {};
-  const { run, said } = providerCommands(
-    sql,
-    variables,
-    (name) => name === connector.name ? connector : null,
-  );
+  const { run, said } = providerCommands(sql, variables, {
+    findConnector: (name) => name === connector.name ? connector : null,
+  });
   const add = (...more: string[]) => run(...ADD, "--account", "one", ...more);
   try {
     let id = "";

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
-import { readBankCommand } from "../../../apps/operator/bank.ts";
-import { providerCommands, setFlags } from "../live/provider_commands.ts";
+import { operate, providerCommands, setFlags } from "../live/provider_commands.ts";
 import type { TestService } from "../service/service.ts";
 import type { BankBooks, BankDouble, BookingForm, Movement } from "./double.ts";
 
@@ -166,19 +165,15 @@ export async function runBank(
   args: readonly string[],
   keys = KEYS,
 ): Promise<{ code: number; lines: object[]; said: string[] }> {
-  const work = readBankCommand([...args, "--account", account_id, "--json"]);
-  let printed = "";
-  const said: string[] = [];
   const timer = setInterval(() => deps.provider_worker.notify(), 20);
   try {
-    const code = await work({
+    const { code, out, said } = await operate(
       sql,
-      env: (name) => name === "BANK_DETAILS_KEYS" ? keys : undefined,
-      now_ms: () => deps.clock(),
-      print: (text) => printed += text,
-      printMessage: (line) => said.push(line),
-    });
-    const lines = printed.split("\n").filter(Boolean).flatMap((line) => JSON.parse(line));
+      ["bank", ...args, "--account", account_id, "--json"],
+      { BANK_DETAILS_KEYS: keys },
+      { now_ms: () => deps.clock() },
+    );
+    const lines = out.split("\n").filter(Boolean).flatMap((line) => JSON.parse(line));
     return { code, lines, said };
   } finally {
     clearInterval(timer);

@@ -1,9 +1,9 @@
-/** `deno task providers` in the process of a test. */
+/** The operator's commands in the process of a test. */
 
 import type postgres from "postgres";
+import type { Surroundings } from "../../../apps/operator/command_line.ts";
+import { readCommand } from "../../../apps/operator/operator.ts";
 import { connectorsOf } from "../../../apps/operator/operator_database.ts";
-import { readProviderCommand } from "../../../apps/operator/providers.ts";
-import type { ConnectorFinder } from "../../../shared/domain/providers/connector.ts";
 
 /** The flags of settings. */
 export function setFlags(settings: Readonly<Record<string, string>>): string[] {
@@ -11,24 +11,44 @@ export function setFlags(settings: Readonly<Record<string, string>>): string[] {
 }
 
 /**
- * Returns what runs a command and returns its output. `said` has the lines for people.
- * @param variables the environment of the commands
+ * Runs a command. `out` is its output, and `said` has the lines for people.
+ * @param variables the environment of the command
  */
+export async function operate(
+  sql: postgres.Sql,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+  given: Partial<Surroundings> = {},
+): Promise<{ code: number; out: string; said: string[] }> {
+  const [name, ...own] = args;
+  const work = await readCommand(name!, own);
+  let out = "";
+  const said: string[] = [];
+  const env = { PUBLIC_BASE_URL: "https://api.example.com/functions/v1", ...variables };
+  const code = await work({
+    sql,
+    settings: { data_dir: "", database_url: "" },
+    env: (name) => (env as Record<string, string>)[name],
+    now_ms: Date.now,
+    findConnector: connectorsOf(sql),
+    print: (text) => out += text,
+    printMessage: (line) => said.push(line),
+    ...given,
+  });
+  return { code: code ?? 0, out, said };
+}
+
+/** Returns what runs `deno task providers` and returns its output. `said` has the lines for people. */
 export function providerCommands(
   sql: postgres.Sql,
   variables: Readonly<Record<string, string>> = {},
-  findConnector: ConnectorFinder = connectorsOf(sql),
+  given: Partial<Surroundings> = {},
 ) {
   const said: string[] = [];
   const run = async (...args: readonly string[]): Promise<string> => {
-    let printed = "";
-    await readProviderCommand(args)({
-      ...{ sql, findConnector, env: (name) => variables[name] },
-      baseUrl: () => Promise.resolve("https://api.example.com/functions/v1"),
-      print: (text) => printed += text,
-      printMessage: (line) => said.push(line),
-    });
-    return printed;
+    const ended = await operate(sql, ["providers", ...args], variables, given);
+    said.push(...ended.said);
+    return ended.out;
   };
   return { run, said };
 }
