@@ -6,12 +6,12 @@
  * have been revoked.
  */
 
-import postgres from "postgres";
+import type postgres from "postgres";
 import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { SQLSTATE, sqlstateOf } from "./command_line.ts";
 import type { DemoKeys } from "../server/data_dir/credentials.ts";
+import { openConnection } from "../server/postgres/connection.ts";
 
 /** The environments of the account. The start or an operator's command creates them. */
 export const DEMO_ENVIRONMENTS = {
@@ -32,15 +32,11 @@ export async function ensureDemoKeys(
   stored: Partial<DemoKeys>,
   accepts: (key: string) => Promise<boolean>,
 ): Promise<DemoKeys> {
-  const sql = postgres(url, { max: 1, ...driverEncryption(url), onnotice: () => {} });
-  try {
-    return {
-      test_key: await ensureKey(sql, "test", stored.test_key, accepts),
-      live_key: await ensureKey(sql, "live", stored.live_key, accepts),
-    };
-  } finally {
-    await sql.end();
-  }
+  await using sql = openConnection(url);
+  return {
+    test_key: await ensureKey(sql, "test", stored.test_key, accepts),
+    live_key: await ensureKey(sql, "live", stored.live_key, accepts),
+  };
 }
 
 async function ensureKey(

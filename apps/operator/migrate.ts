@@ -4,10 +4,9 @@
  * instance refuses the database of another version. Its user may create roles and schemas.
  */
 
-import postgres from "postgres";
-import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { readSettings, reasonOf, SettingsError } from "../server/data_dir/settings.ts";
 import { migrate, MigrationError } from "../server/migrations/migrate.ts";
+import { openConnection } from "../server/postgres/connection.ts";
 import { print, readVariable, UsageError } from "./command_line.ts";
 
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
@@ -34,11 +33,7 @@ function explain(error: unknown): never {
 
 /** Lets the functions read the record of the migrations, which have made their role. */
 export async function showRecord(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, prepare: false, ...driverEncryption(url) });
-  try {
-    await sql`grant usage on schema supabase_migrations to pay_api`;
-    await sql`grant select on supabase_migrations.schema_migrations to pay_api`;
-  } finally {
-    await sql.end();
-  }
+  await using sql = openConnection(url);
+  await sql`grant usage on schema supabase_migrations to pay_api`;
+  await sql`grant select on supabase_migrations.schema_migrations to pay_api`;
 }

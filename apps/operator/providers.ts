@@ -10,7 +10,7 @@ import type postgres from "postgres";
 import { createHash, randomBytes } from "node:crypto";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
-import { readBaseUrl } from "../server/data_dir/credentials.ts";
+import { readCredentials } from "../server/data_dir/credentials.ts";
 import {
   action,
   type Actions,
@@ -213,7 +213,7 @@ async function findBaseUrl({ env, settings }: Surroundings): Promise<string> {
   const { data_dir, database_url } = settings;
   const project_url = env("SUPABASE_URL");
   const base_url = env("PUBLIC_BASE_URL") ?? (project_url && `${project_url}/functions/v1`) ??
-    (database_url === null ? await readBaseUrl(data_dir) : null);
+    (database_url === null ? (await readCredentials(data_dir)).base_url : null);
   if (base_url) return base_url.replace(/\/$/, "");
   throw new CommandError(
     "Set PUBLIC_BASE_URL to the public URL of the functions: the provider sends notifications to it",

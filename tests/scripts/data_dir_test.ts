@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { readSettings, SettingsError } from "../../apps/server/data_dir/settings.ts";
 import {
   credentialsPath,
-  readDemoKeys,
+  readCredentials,
   writeCredentials,
 } from "../../apps/server/data_dir/credentials.ts";
 import { openServerLog } from "../../apps/server/local/server_log.ts";
@@ -79,22 +79,22 @@ Deno.test("writeCredentials() replaces a file with open permissions", () =>
     assert.deepEqual(JSON.parse(text), CREDENTIALS);
   }));
 
-/** The content of the file, and the keys that readDemoKeys() finds. */
+/** The content of the file, and what readCredentials() finds. */
 const READ: readonly [string, string | null, object][] = [
   ["no file", null, {}],
   ["no JSON", "sk_test_1", {}],
   ["null", "null", {}],
   ["keys that are not text", '{"test_key":1,"live_key":null}', {}],
   ["one key", '{"test_key":"sk_test_1"}', { test_key: "sk_test_1" }],
-  ["all", JSON.stringify(CREDENTIALS), { test_key: "sk_test_1", live_key: "sk_live_1" }],
+  ["all", JSON.stringify(CREDENTIALS), CREDENTIALS],
 ];
 
 for (const [criterion, text, expected] of READ) {
-  Deno.test(`readDemoKeys() ${criterion}`, () =>
+  Deno.test(`readCredentials() ${criterion}`, () =>
     withTemporaryFolder(async (data_dir) => {
       await Deno.mkdir(data_dir);
       if (text !== null) await Deno.writeTextFile(credentialsPath(data_dir), text);
-      assert.deepEqual(await readDemoKeys(data_dir), expected);
+      assert.deepEqual(await readCredentials(data_dir), expected);
     }));
 }
 

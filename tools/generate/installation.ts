@@ -20,9 +20,15 @@ const IMPORTS = [
   [/(?<=import { PaymentsClient } from )"[^"]*"/, "./packages/client/mod.ts"],
 ] as const;
 
+/** Returns a page with the text in one of its blocks. */
+const pageWith =
+  (block: string, render: (publication: Publication) => string) =>
+  (committed: string, publication = PUBLICATION) =>
+    replaceBlock(committed, block, render(publication));
+
 /** Returns README.md with its first command and its imports. */
 export function renderReadme(committed: string, publication = PUBLICATION): string {
-  const readme = replaceBlock(committed, "start", renderStart(publication));
+  const readme = pageWith("start", renderStart)(committed, publication);
   return IMPORTS.reduce((text, [place, in_clone]) => {
     const from = publication.is_published ? `npm:${CLIENT.name}` : in_clone;
     return text.replace(place, `"${from}"`);
@@ -55,11 +61,7 @@ The option leaves out the packages that only tests need. No registry has the npm
 }
 
 /** Returns docs/testing.md with the installation of the npm package. */
-export function renderTestingPage(committed: string, publication = PUBLICATION): string {
-  return replaceBlock(committed, "installation", renderTestingInstallation(publication));
-}
-
-function renderTestingInstallation({ is_published }: Publication): string {
+export const renderTestingPage = pageWith("installation", ({ is_published }) => {
   if (is_published) {
     return `Install it in the folder of your project:
 
@@ -85,14 +87,10 @@ your project.
    cp "$clone/artifacts/${ARCHIVE}" vendor/
    npm install --save-dev ./vendor/${ARCHIVE}
    \`\`\``;
-}
+});
 
 /** Returns packages/sandbox/README.md, which npm shows, with the installation and the first start. */
-export function renderPackageReadme(committed: string, publication = PUBLICATION): string {
-  return replaceBlock(committed, "installation", renderPackageInstallation(publication));
-}
-
-function renderPackageInstallation({ is_published }: Publication): string {
+export const renderPackageReadme = pageWith("installation", ({ is_published }) => {
   if (is_published) {
     return `\`\`\`console
 npx ${PACKAGE.name} start
@@ -104,14 +102,10 @@ install it.
 \`\`\`console
 npx --no-install ${PACKAGE.name} start
 \`\`\``;
-}
+});
 
 /** Returns packages/client/README.md with the installation. */
-export function renderClientReadme(committed: string, publication = PUBLICATION): string {
-  return replaceBlock(committed, "installation", renderClientInstallation(publication));
-}
-
-function renderClientInstallation({ is_published }: Publication): string {
+export const renderClientReadme = pageWith("installation", ({ is_published }) => {
   if (is_published) {
     return `Install it from npm, as ES modules:
 
@@ -130,4 +124,4 @@ npm install ./${CLIENT_ARCHIVE}
 \`\`\`
 
 On Deno and in an edge function import \`mod.ts\` of that folder without a build.`;
-}
+});

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import postgres from "postgres";
-import { databaseUrl, scratchServer } from "../testing/scratch_server.ts";
+import { openConnection } from "../../apps/server/postgres/connection.ts";
+import { databaseUrl, withDatabase } from "../testing/scratch_server.ts";
 import { renderMigration } from "../schema/schema_files.ts";
 import { selectTestFiles } from "../testing/test_files.ts";
 import { startsPrograms } from "../testing/test_groups.ts";
@@ -81,10 +81,6 @@ export class Search {
     return copy;
   }
 
-  get #template() {
-    return databaseUrl(this.server.superuser_url, this.server.template);
-  }
-
   get #is_over() {
     return Date.now() >= this.ends_at_ms;
   }
@@ -121,8 +117,10 @@ export class Search {
   async #faults(count: number, kind: string | undefined, by: string): Promise<Fault[]> {
     const wants = (wanted: string) => kind === undefined || kind === wanted;
     const all = await instrument(this.processes[0]!.copy);
-    const sql = postgres(this.#template, { max: 1, onnotice: () => {} });
-    const objects = await sqlObjects(sql).finally(() => sql.end());
+    await using sql = openConnection(databaseUrl(this.server.superuser_url, this.server.template));
+    const objects = await sqlObjects(sql);
+    // No database can be copied while it has a connection.
+    await sql.end();
     const fixes = wants("fix") ? await oldFixes(ROOT) : [];
     const present = new Set([...all, ...objects, ...fixes].map(({ name }) => name));
     for (const { name, kind } of [...this.table.values()]) {
@@ -312,15 +310,16 @@ export class Search {
     statement: string,
     work: (server: string) => Promise<KnownTest | null>,
   ): Promise<KnownTest | null> {
-    return await scratchServer(this.server.superuser_url).withDatabase(async (url) => {
-      const sql = postgres(url, { max: 1, onnotice: () => {} });
+    return await withDatabase(this.server.superuser_url, async (url) => {
+      await using sql = openConnection(url);
       const is_planted = await sql.unsafe(statement).then(() => true, (error) => {
         if (kind === "sql") throw error;
         return false;
-      }).finally(() => sql.end());
+      });
+      await sql.end();
       const weakened = new URL(url).pathname.slice(1);
       return is_planted ? await work(JSON.stringify({ ...this.server, template: weakened })) : null;
-    }, this.#template);
+    }, this.server.template);
   }
 }
 

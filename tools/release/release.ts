@@ -8,7 +8,7 @@
  * the upload. The workflow of a tag gives the version, whose release must be prepared.
  */
 
-import { type ScratchServer, withScratchServer } from "../testing/scratch_server.ts";
+import { withScratchServer } from "../testing/scratch_server.ts";
 import {
   findOrderProblems,
   findUnreleased,
@@ -43,8 +43,8 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** Writes the record of a release. Throws the reasons against it. */
 async function prepareRelease(version: string): Promise<void> {
-  await withScratchServer(async (server) => {
-    const problems = await findProblems(server, version);
+  await withScratchServer(async (server_url) => {
+    const problems = await findProblems(server_url, version);
     if (problems.length > 0) {
       throw new Error([...problems, `${version} was not released`].join("\n\n"));
     }
@@ -57,10 +57,10 @@ async function prepareRelease(version: string): Promise<void> {
   });
 }
 
-async function findProblems(server: ScratchServer, version: string): Promise<string[]> {
+async function findProblems(server_url: string, version: string): Promise<string[]> {
   return [
     ...await findVersionProblems(version),
     ...findOrderProblems(await readReleases(), version),
-    ...await checkSchema(server),
+    ...await checkSchema(server_url),
   ];
 }

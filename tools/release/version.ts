@@ -14,23 +14,8 @@ const STATEMENTS: readonly (readonly [file: string, place: RegExp])[] = [
   ["packages/sandbox/package.json", /^ {2}"version": "([^"]*)"/m],
 ];
 
-/** Returns the version that each file states, or "none", by file. */
-async function readVersions(): Promise<Record<string, string>> {
-  const versions: Record<string, string> = {};
-  for (const [file, place] of STATEMENTS) {
-    versions[file] = place.exec(await Deno.readTextFile(join(ROOT, file)))?.[1] ?? "none";
-  }
-  return versions;
-}
-
 export function readChangelogFile(): Promise<string> {
   return Deno.readTextFile(join(ROOT, "CHANGELOG.md"));
-}
-
-/** Returns the releases of a changelog with their dates, newest first, without "Unreleased". */
-function readChangelog(text: string): { version: string; date: string }[] {
-  return [...text.matchAll(/^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$/gm)]
-    .map(([, version, date]) => ({ version: version!, date: date! }));
 }
 
 /** Returns the section of a changelog without its heading. Empty if there is none. */
@@ -41,15 +26,20 @@ export function readSection(text: string, title: string): string {
 
 /** Returns the files that state another version, a sentence for each. */
 export async function findVersionDifferences(version: string): Promise<string[]> {
-  return Object.entries(await readVersions()).filter(([, stated]) => stated !== version)
-    .map(([file, stated]) => `${file} has version ${stated}, not ${version}`);
+  const problems: string[] = [];
+  for (const [file, place] of STATEMENTS) {
+    const [, stated = "none"] = place.exec(await Deno.readTextFile(join(ROOT, file))) ?? [];
+    if (stated !== version) problems.push(`${file} has version ${stated}, not ${version}`);
+  }
+  return problems;
 }
 
 /** Returns the reasons against a release of this version, a sentence for each. */
 export async function findVersionProblems(version: string): Promise<string[]> {
   const changelog = await readChangelogFile();
   const problems = await findVersionDifferences(version);
-  if (readChangelog(changelog)[0]?.version !== version) {
+  const [, newest] = /^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d{2}-\d{2}$/m.exec(changelog) ?? [];
+  if (newest !== version) {
     problems.push(`CHANGELOG.md has no section "## [${version}] - <date>" above all releases`);
   } else if (readSection(changelog, version) === "") {
     problems.push(`The section of ${version} in CHANGELOG.md is empty`);

@@ -7,11 +7,11 @@
  */
 
 import { basename } from "node:path";
-import postgres from "postgres";
 import { migrate, MigrationError } from "../../apps/server/migrations/migrate.ts";
 import { findBrokenReleases, hashMigrations, readReleases } from "./releases.ts";
 import { renderFunctions, writeFunctions } from "./schema_files.ts";
-import { type ScratchServer, withScratchServer } from "../testing/scratch_server.ts";
+import { openConnection } from "../../apps/server/postgres/connection.ts";
+import { withDatabase, withScratchServer } from "../testing/scratch_server.ts";
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
@@ -32,20 +32,21 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-async function check(server: ScratchServer): Promise<number> {
-  const problems = await checkSchema(server);
+async function check(server_url: string): Promise<number> {
+  const problems = await checkSchema(server_url);
   if (problems.length === 0) console.log("The migrations and supabase/schemas agree");
   else console.error(problems.join("\n"));
   return problems.length === 0 ? 0 : 1;
 }
 
-export async function checkSchema(server: ScratchServer): Promise<string[]> {
+/** @param server_url whose user may create databases and roles */
+export async function checkSchema(server_url: string): Promise<string[]> {
   const problems = findBrokenReleases(await readReleases(), await hashMigrations());
   const { path, is_current } = await renderFunctions();
   if (!is_current) {
     problems.push(`${basename(path)} and supabase/schemas differ: run "deno task schema"`);
   }
-  const broken = await server.withDatabase(async (url) => {
+  const broken = await withDatabase(server_url, async (url) => {
     await migrate(url);
     return await findBrokenFunctions(url);
   });
@@ -60,7 +61,7 @@ export async function checkSchema(server: ScratchServer): Promise<string[]> {
  * @returns for each: its name and the reason
  */
 export async function findBrokenFunctions(url: string): Promise<string[]> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await using sql = openConnection(url);
   try {
     await sql.unsafe(`
       grant pay_owner to current_user;
@@ -98,6 +99,5 @@ export async function findBrokenFunctions(url: string): Promise<string[]> {
     return rows.map(({ line }) => line);
   } finally {
     await sql.unsafe("revoke pay_owner from current_user");
-    await sql.end();
   }
 }

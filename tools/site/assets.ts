@@ -15,12 +15,35 @@ const TYPES: Readonly<Record<string, string>> = {
   woff2: "font/woff2",
 };
 
+/** Headers of every response of an application: another page cannot look into its window. */
+export const APPLICATION_HEADERS: Readonly<Record<string, string>> = {
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+};
+
 /** Headers of every response of the documentation. The policy of the content is in the pages. */
 export const DOCS_HEADERS: Readonly<Record<string, string>> = {
   "Content-Security-Policy": "frame-ancestors 'none'",
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
 };
+
+/** Allows files of this origin, these requests, and no HTML that scripts make from text. */
+export function pagePolicy(connect: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "font-src 'self'",
+    `connect-src ${connect}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
 
 /** Returns a file with the type of its name; by default it is a text. */
 export function fileOf(name: string, body: StaticFile["body"]): StaticFile {

@@ -4,7 +4,7 @@
  * own, because only its policy names the hosts of Stripe.
  */
 
-import { fileOf, readAssets } from "./assets.ts";
+import { APPLICATION_HEADERS, fileOf, readAssets } from "./assets.ts";
 import { bundleScript } from "./bundle_script.ts";
 import { escapeHtml } from "./docs_site/html.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
@@ -47,11 +47,7 @@ export async function buildCheckoutSite(base_url: string): Promise<StaticSite> {
       ["card/main.js", fileOf("main.js", card_script)],
       ...assets,
     ]),
-    headers: {
-      "X-Content-Type-Options": "nosniff",
-      "Referrer-Policy": "no-referrer",
-      "Cross-Origin-Opener-Policy": "same-origin",
-    },
+    headers: APPLICATION_HEADERS,
   };
 }
 

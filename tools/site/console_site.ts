@@ -4,7 +4,7 @@
  */
 
 import { bundleScript } from "./bundle_script.ts";
-import { CONSOLE, fileOf, readAssets } from "./assets.ts";
+import { APPLICATION_HEADERS, CONSOLE, fileOf, pagePolicy, readAssets } from "./assets.ts";
 import { escapeHtml } from "./docs_site/html.ts";
 import type { StaticSite } from "./static_site.ts";
 
@@ -23,7 +23,7 @@ const POLICY_PLACE = "{{content-security-policy}}";
  * @throws {Error} with the output of `deno bundle` if it fails
  */
 export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
-  const policy = contentSecurityPolicy(base_url);
+  const policy = pagePolicy(base_url.startsWith("/") ? "'self'" : new URL(base_url).origin);
   const [page, script, assets] = await Promise.all([
     Deno.readTextFile(new URL(PAGE, CONSOLE)),
     bundleScript("apps/console/main.tsx"),
@@ -41,26 +41,7 @@ export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
     headers: {
       // The page has the same policy in a <meta>, which cannot contain frame-ancestors.
       "Content-Security-Policy": `${policy}; frame-ancestors 'none'`,
-      "X-Content-Type-Options": "nosniff",
-      "Referrer-Policy": "no-referrer",
-      "Cross-Origin-Opener-Policy": "same-origin",
+      ...APPLICATION_HEADERS,
     },
   };
-}
-
-/** Allows files of this origin, requests to the API, and no HTML that scripts make from text. */
-function contentSecurityPolicy(base_url: string): string {
-  const api = base_url.startsWith("/") ? "'self'" : new URL(base_url).origin;
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "font-src 'self'",
-    `connect-src ${api}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join("; ");
 }

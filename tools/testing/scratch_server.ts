@@ -3,9 +3,9 @@
  * another server, whose user must be allowed to create databases.
  */
 
-import postgres from "postgres";
 import { join } from "node:path";
 import { makeMemoryFolder } from "../../apps/server/data_dir/memory_dir.ts";
+import { openConnection } from "../../apps/server/postgres/connection.ts";
 import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
 
 /** Space in memory for the databases: several times what they need. */
@@ -61,45 +61,37 @@ export async function startServer(folder: string): Promise<RunServer> {
   };
 }
 
-/** A server for temporary databases. */
-export interface ScratchServer {
-  /**
-   * Creates a database, runs `work` with its URL, and drops the database.
-   * @param template the URL of a database to copy, which must have no open connections
-   */
-  withDatabase<T>(work: (url: string) => Promise<T>, template?: string): Promise<T>;
-}
-
 export function databaseUrl(server_url: string, database: string): string {
   const url = new URL(server_url);
   url.pathname = `/${database}`;
   return url.href;
 }
 
-export async function withScratchServer<T>(
-  work: (server: ScratchServer) => Promise<T>,
-): Promise<T> {
+/** Runs `work` with the URL of a server for temporary databases. */
+export async function withScratchServer<T>(work: (server_url: string) => Promise<T>): Promise<T> {
   return await withServer(
     "payments-schema-",
     MEMORY_BYTES,
-    ({ superuser_url }) => work(scratchServer(superuser_url)),
+    ({ superuser_url }) => work(superuser_url),
   );
 }
 
-/** Creates the databases on the server of this URL, whose user must be allowed to. */
-export function scratchServer(server_url: string): ScratchServer {
-  return {
-    async withDatabase(work, template) {
-      const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;
-      const sql = postgres(server_url, { max: 1, onnotice: () => {} });
-      try {
-        const source = template === undefined ? "template1" : new URL(template).pathname.slice(1);
-        await sql`create database ${sql(name)} template ${sql(source)}`;
-        return await work(databaseUrl(server_url, name));
-      } finally {
-        await sql`drop database if exists ${sql(name)} with (force)`;
-        await sql.end();
-      }
-    },
-  };
+/**
+ * Creates a database, runs `work` with its URL, and drops the database.
+ * @param server_url whose user may create databases
+ * @param template the name of a database to copy, which must have no open connections
+ */
+export async function withDatabase<T>(
+  server_url: string,
+  work: (url: string) => Promise<T>,
+  template = "template1",
+): Promise<T> {
+  const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;
+  await using sql = openConnection(server_url);
+  try {
+    await sql`create database ${sql(name)} template ${sql(template)}`;
+    return await work(databaseUrl(server_url, name));
+  } finally {
+    await sql`drop database if exists ${sql(name)} with (force)`;
+  }
 }

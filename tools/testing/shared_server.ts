@@ -5,10 +5,10 @@
  * Usage: shared_server.ts FOLDER
  */
 
-import postgres from "postgres";
 import { join } from "node:path";
 import { takeFileLock } from "../../apps/server/data_dir/file_lock.ts";
 import { writePrivateFile } from "../../apps/server/data_dir/private_file.ts";
+import { openConnection } from "../../apps/server/postgres/connection.ts";
 import { startServer } from "./scratch_server.ts";
 import { createTemplate } from "./test_server.ts";
 
@@ -37,7 +37,7 @@ async function main(folder: string): Promise<void> {
 }
 
 async function untilIdle(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await using sql = openConnection(url);
   let used_at = Date.now();
   while (Date.now() - used_at < IDLE_MS) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -46,5 +46,4 @@ async function untilIdle(url: string): Promise<void> {
       where starts_with(datname, 'pay_test_')`;
     if (sessions > 0) used_at = Date.now();
   }
-  await sql.end();
 }

@@ -1,9 +1,9 @@
 /** The PostgreSQL server of test files, with the database that each copies. */
 
-import postgres from "postgres";
 import type { TestServer } from "../../tests/support/database/database.ts";
 import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { openConnection } from "../../apps/server/postgres/connection.ts";
 import { grantFunctionsRole } from "../../apps/server/postgres/functions_role.ts";
 import { writeFunctions } from "../schema/schema_files.ts";
 import { databaseUrl, withServer } from "./scratch_server.ts";
@@ -31,15 +31,11 @@ export async function withTestServer<T>(
 }
 
 async function dropRun(superuser_url: string, run: string): Promise<void> {
-  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
-  try {
-    const databases = await sql<{ datname: string }[]>`
-      select datname from pg_database where starts_with(datname, ${`pay_test_${run}_`})`;
-    for (const { datname } of databases) await sql`drop database ${sql(datname)} with (force)`;
-    await sql`drop role if exists ${sql(`pay_functions_${run}`)}`;
-  } finally {
-    await sql.end();
-  }
+  await using sql = openConnection(superuser_url);
+  const databases = await sql<{ datname: string }[]>`
+    select datname from pg_database where starts_with(datname, ${`pay_test_${run}_`})`;
+  for (const { datname } of databases) await sql`drop database ${sql(datname)} with (force)`;
+  await sql`drop role if exists ${sql(`pay_functions_${run}`)}`;
 }
 
 /** Creates the database that test files copy, and the role that the functions log in as. */
@@ -48,21 +44,17 @@ export async function createTemplate(
   run: string,
 ): Promise<TestServer> {
   const template = `pay_test_${run}_template`;
-  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
-  try {
-    await sql`create database ${sql(template)}`;
-    // So that tests see a change of supabase/schemas.
-    const written = await writeFunctions();
-    if (written !== null) console.log(`Written: ${written}`);
-    await migrate(databaseUrl(superuser_url, template));
-    const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
-    await grantFunctionsRole(sql, functions_role);
-    const clone_prefix = `pay_test_${run}_`;
-    return {
-      ...{ superuser_url, programs_home, template, functions_role, clone_prefix },
-      pooler_port: null,
-    };
-  } finally {
-    await sql.end();
-  }
+  await using sql = openConnection(superuser_url);
+  await sql`create database ${sql(template)}`;
+  // So that tests see a change of supabase/schemas.
+  const written = await writeFunctions();
+  if (written !== null) console.log(`Written: ${written}`);
+  await migrate(databaseUrl(superuser_url, template));
+  const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
+  await grantFunctionsRole(sql, functions_role);
+  const clone_prefix = `pay_test_${run}_`;
+  return {
+    ...{ superuser_url, programs_home, template, functions_role, clone_prefix },
+    pooler_port: null,
+  };
 }

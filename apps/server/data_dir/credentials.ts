@@ -20,28 +20,13 @@ export function credentialsPath(data_dir: string): string {
   return join(data_dir, "credentials.json");
 }
 
-/** Reads the keys of an earlier start. Returns no key if the file is missing or not valid JSON. */
-export async function readDemoKeys(data_dir: string): Promise<Partial<DemoKeys>> {
-  const text = await Deno.readTextFile(credentialsPath(data_dir)).catch(() => "{}");
+/** Reads what an earlier start has written: nothing if the file is missing or not valid JSON. */
+export async function readCredentials(data_dir: string): Promise<Partial<Credentials>> {
   try {
-    const { test_key, live_key } = JSON.parse(text);
-    return {
-      ...(typeof test_key === "string" && { test_key }),
-      ...(typeof live_key === "string" && { live_key }),
-    };
+    const members = Object.entries(JSON.parse(await Deno.readTextFile(credentialsPath(data_dir))));
+    return Object.fromEntries(members.filter(([, value]) => typeof value === "string"));
   } catch {
     return {};
-  }
-}
-
-/** Reads the base URL of the last start. Returns null if there was none. */
-export async function readBaseUrl(data_dir: string): Promise<string | null> {
-  const text = await Deno.readTextFile(credentialsPath(data_dir)).catch(() => "{}");
-  try {
-    const { base_url } = JSON.parse(text);
-    return typeof base_url === "string" ? base_url : null;
-  } catch {
-    return null;
   }
 }
 

@@ -12,30 +12,22 @@ import type { ReadyDatabase } from "./local_database.ts";
 import type { RunningService } from "./service.ts";
 import { say, type Shutdown, stopOnSignals } from "./shutdown.ts";
 
-/** Starts a service. Its database can end for good. */
-type Start = () => Promise<Pick<ReadyDatabase, "exited">>;
-
-/**
- * Runs a service until it ends. Ctrl-C or SIGTERM stops everything that `start` has added to the
- * shutdown.
- * @param settings_code the exit code for an invalid setting
- */
-export async function runUntilSignal(
-  shutdown: Shutdown,
-  start: Start,
-  settings_code = 1,
-): Promise<void> {
-  stopOnSignals(shutdown);
-  await runUntilEnd(shutdown, start, settings_code);
+/** Runs a service as `runUntilEnd` does, until Ctrl-C or SIGTERM stops it. */
+export async function runUntilSignal(...run: Parameters<typeof runUntilEnd>): Promise<void> {
+  stopOnSignals(run[0]);
+  await runUntilEnd(...run);
 }
 
 /**
  * Runs a service until its database ends for good. Prints an error and exits with 1 then. An error
  * that nothing has caught ends a start in the same way, but not a service that has started.
+ * @param start starts the service, and adds to the shutdown what stops it. Returns nothing for a
+ * database that does not end
+ * @param settings_code the exit code for an invalid setting
  */
 export async function runUntilEnd(
   shutdown: Shutdown,
-  start: Start,
+  start: () => Promise<Pick<ReadyDatabase, "exited"> | void>,
   settings_code = 1,
 ): Promise<void> {
   let has_started = false;
@@ -44,9 +36,9 @@ export async function runUntilEnd(
     else fail(shutdown, error, 1);
   });
   try {
-    const { exited } = await start();
+    const database = await start();
     has_started = true;
-    const error = await exited;
+    const error = await database?.exited ?? null;
     if (error !== null) throw error;
   } catch (error) {
     if (shutdown.signal.aborted) return;

@@ -1,7 +1,7 @@
 /** The database of a local start: the embedded server, or the server of DATABASE_URL. */
 
-import postgres from "postgres";
-import { driverEncryption } from "../../../shared/store/database_encryption.ts";
+import type postgres from "postgres";
+import { openConnection } from "../postgres/connection.ts";
 import { type PostgresOptions, startPostgres } from "../postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../postgres/functions_role.ts";
 import { migrate } from "../migrations/migrate.ts";
@@ -27,9 +27,9 @@ export interface ReadyDatabase {
   shown_as: string | null;
   /**
    * Resolves when the embedded server has ended and cannot be restarted: to null after a
-   * shutdown, otherwise to the error. Never resolves for the server of DATABASE_URL.
+   * shutdown, otherwise to the error. The server of DATABASE_URL does not end.
    */
-  exited: Promise<Error | null>;
+  exited?: Promise<Error | null>;
 }
 
 /** Starts the embedded server of the data folder. The functions log in as a role of their own. */
@@ -44,12 +44,8 @@ export async function startDatabase(
   if (!is_migrated) await migrateDataDir(server.superuser_url, data_dir);
   // Each start sets a new password, so no file has to store it.
   const role = { name: FUNCTIONS_ROLE, password: randomPassword() };
-  const sql = postgres(server.superuser_url, { max: 1, onnotice: () => {} });
-  try {
-    await grantFunctionsRole(sql, role);
-  } finally {
-    await sql.end();
-  }
+  await using sql = openConnection(server.superuser_url);
+  await grantFunctionsRole(sql, role);
   const functions_url = new URL(server.urlFor("postgres", role));
   if (server.socket_folder) functions_url.searchParams.set("host", server.socket_folder);
   return {
@@ -68,25 +64,15 @@ export async function startDatabase(
  */
 export async function useDatabase(url: string): Promise<ReadyDatabase> {
   const { host, pathname } = new URL(url);
-  const sql = postgres(url, {
-    max: 1,
-    connect_timeout: 5,
-    ...driverEncryption(url),
-    onnotice: () => {},
-  });
-  try {
-    await refuseIsolation(sql, "DATABASE_URL");
-  } catch (error) {
+  await using sql = openConnection(url, { connect_timeout: 5 });
+  await refuseIsolation(sql, "DATABASE_URL").catch((error) => {
     throw connectionFailed("DATABASE_URL", error);
-  } finally {
-    await sql.end();
-  }
+  });
   await migrate(url);
   return {
     operator_url: url,
     functions_url: url,
     shown_as: host + pathname,
-    exited: new Promise(() => {}),
   };
 }
 

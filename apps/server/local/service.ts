@@ -7,7 +7,7 @@
  */
 
 import { join } from "node:path";
-import { type Credentials, readDemoKeys, writeCredentials } from "../data_dir/credentials.ts";
+import { type Credentials, readCredentials, writeCredentials } from "../data_dir/credentials.ts";
 import { takeFileLock } from "../data_dir/file_lock.ts";
 import { publishOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
 import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
@@ -97,7 +97,7 @@ export async function startService(
   const functions = openFunctions(environment, server.stop, shutdown, { drain_ms: DRAIN_MS });
   const keys = await ensureDemoKeys(
     database.operator_url,
-    await readDemoKeys(settings.data_dir),
+    await readCredentials(settings.data_dir),
     (key) => isAccepted(functions, key),
   );
   await expectHealthy(functions);

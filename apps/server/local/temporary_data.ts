@@ -8,12 +8,12 @@
  * the process does not reach it.
  */
 
-import postgres from "postgres";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
 import { memoryDir } from "../data_dir/memory_dir.ts";
+import { openConnection } from "../postgres/connection.ts";
 import { postgresCache } from "../postgres/postgres_cache.ts";
 import { type Account, postgresAccount, postgresHome } from "../postgres/postgres_account.ts";
 import { exists, type InstallOptions, POSTGRES_VERSION } from "../postgres/postgres_package.ts";
@@ -138,14 +138,10 @@ async function openTemplate(cache: string, options: InstallOptions): Promise<str
  * two thirds of the files that each copy has.
  */
 async function dropTemplates(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  try {
-    for (const name of ["template0", "template1"]) {
-      await sql`alter database ${sql(name)} is_template false`;
-      await sql`drop database ${sql(name)}`;
-    }
-  } finally {
-    await sql.end();
+  await using sql = openConnection(url);
+  for (const name of ["template0", "template1"]) {
+    await sql`alter database ${sql(name)} is_template false`;
+    await sql`drop database ${sql(name)}`;
   }
 }
 

@@ -27,7 +27,6 @@ export async function runWorker(
     await expectHealthy(functions);
     server = await openLocalServer(port, { ...options, sharing: "worker" });
     server.serve(functions);
-    return { exited: new Promise(() => {}) };
   });
 }
 

@@ -27,8 +27,6 @@ export interface PostgresOptions extends InstallOptions {
   wal_segment_mb?: number | undefined;
   /** Server settings that override the defaults, as in `postgres -c name=value`. */
   settings?: Record<string, string> | undefined;
-  /** File for the messages of the server. By default `<data_dir>/postgres.log`. */
-  log_file?: string | undefined;
 }
 
 /** A role that can log in. */
@@ -109,7 +107,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       shared_buffers: `${sharedBuffers()}MB`,
       ...(options.durable ? {} : UNSAFE_SETTINGS),
     };
-    const log_file = options.log_file ?? join(data_dir, "postgres.log");
+    const log_file = join(data_dir, "postgres.log");
     const launch = (port: number) =>
       launchPostgres(programs, cluster, port, { ...settings, ...options.settings }, log_file);
     options.signal?.throwIfAborted();

@@ -74,10 +74,5 @@ async function work(shutdown: Shutdown): Promise<void> {
 if (import.meta.main) {
   const shutdown = new Shutdown();
   if (Deno.args[0] === WORKER) await work(shutdown);
-  else {
-    await runUntilSignal(shutdown, async () => {
-      await serve(shutdown);
-      return { exited: new Promise(() => {}) };
-    }, SETTINGS_CODE);
-  }
+  else await runUntilSignal(shutdown, () => serve(shutdown), SETTINGS_CODE);
 }

@@ -1,6 +1,7 @@
 /** The HTML around the content of a page: bar, navigation, outline, search. No inline code. */
 
 import { posix } from "node:path";
+import { pagePolicy } from "../assets.ts";
 import { escapeHtml } from "./html.ts";
 import type { PageSection } from "./markdown.ts";
 
@@ -31,20 +32,6 @@ export interface PageFrame {
   console_url: string | null;
 }
 
-/** Files of this site only, and no HTML that scripts make from text. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
-
 const SITE = "Payments API";
 /** Fewer headings than this need no outline. */
 const OUTLINE_MIN = 3;
@@ -61,7 +48,7 @@ export function renderPage(content: PageContent, frame: PageFrame): string {
 <html lang="en" data-root="${root}">
   <head>
     <meta charset="utf-8">
-    <meta http-equiv="Content-Security-Policy" content="${escapeHtml(POLICY)}">
+    <meta http-equiv="Content-Security-Policy" content="${escapeHtml(pagePolicy("'self'"))}">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
     <meta name="description" content="${escapeHtml(description.slice(0, 300))}">
