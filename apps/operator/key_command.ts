@@ -82,7 +82,8 @@ function readPlace({ mode, account, environment }: Values<"mode" | "account" | "
   return { mode, account: null, environment_id: environment } as const;
 }
 
-function readName(flag: string, text: string): string {
+/** Reads the name of an account or a key. Throws `UsageError`. */
+export function readName(flag: string, text: string): string {
   const name = text.trim();
   if (name !== "" && name.length <= MAX_KEY_NAME) return name;
   throw new UsageError(`${flag} "${text}" must have 1 to ${MAX_KEY_NAME} characters`);

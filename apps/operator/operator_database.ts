@@ -5,7 +5,7 @@
  * until it is done.
  */
 
-import postgres from "postgres";
+import type postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createConnectors } from "../../shared/functions/connectors.ts";
@@ -13,8 +13,8 @@ import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts
 import { BankStore } from "../../shared/store/bank_store.ts";
 import { ChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
-import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { printMessage } from "./command_line.ts";
+import { openConnection } from "../server/postgres/connection.ts";
 import { startPostgres } from "../server/postgres/embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "../server/data_dir/file_lock.ts";
 import { migrateDataDir } from "../server/migrations/migrate_data_dir.ts";
@@ -26,11 +26,8 @@ import {
   SettingsError,
 } from "../server/data_dir/settings.ts";
 
-/** A connection whose user can execute the operator's functions. */
-interface OperatorDatabase {
-  sql: postgres.Sql;
-  close(): Promise<void>;
-}
+/** A connection whose user can execute the operator's functions. `await using` closes it. */
+type OperatorDatabase = { sql: postgres.Sql } & AsyncDisposable;
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 /** Time to wait for the database of a start that has just begun. A first start fetches it. */
@@ -74,12 +71,8 @@ export async function withOperatorDatabase<T>(
   work: (sql: postgres.Sql, settings: Settings) => Promise<T>,
 ): Promise<T> {
   const settings = readSettings(env, PROJECT_DIR);
-  const database = await openOperatorDatabase(settings, printMessage);
-  try {
-    return await work(database.sql, settings);
-  } finally {
-    await database.close();
-  }
+  await using database = await openOperatorDatabase(settings, printMessage);
+  return await work(database.sql, settings);
 }
 
 /** Returns the database of a connection, as the stores of the service take it. */
@@ -94,39 +87,28 @@ export function connectorsOf(sql: postgres.Sql): ConnectorFinder {
   return createConnectors(new ChainStore(database), new BankStore(database));
 }
 
-/** Starts the embedded server. `close` stops it and releases the lock. */
+/** Starts the embedded server, which ends with the connection. Then the lock is released. */
 async function startTemporarily(
   data_dir: string,
   lock: FileLock,
   onProgress: (line: string) => void,
 ): Promise<OperatorDatabase> {
-  const closers: (() => void | Promise<void>)[] = [() => lock.release()];
-  const close = async () => {
-    for (let next = closers.pop(); next !== undefined; next = closers.pop()) await next();
-  };
-  try {
-    removeOperatorUrl(data_dir);
-    const server = await startPostgres({ data_dir, durable: true, onProgress });
-    closers.push(() => server.stop());
-    await migrateDataDir(server.superuser_url, data_dir);
-    const connected = await connect(server.superuser_url, `DATA_DIR "${data_dir}"`);
-    closers.push(() => connected.close());
-    return { sql: connected.sql, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  await using started = new AsyncDisposableStack();
+  started.defer(() => lock.release());
+  removeOperatorUrl(data_dir);
+  const server = await startPostgres({ data_dir, durable: true, onProgress });
+  started.defer(() => server.stop());
+  await migrateDataDir(server.superuser_url, data_dir);
+  const { sql } = started.use(await connect(server.superuser_url, `DATA_DIR "${data_dir}"`));
+  const kept = started.move();
+  return { sql, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 async function connect(url: string, setting: string): Promise<OperatorDatabase> {
-  const sql = postgres(url, {
-    max: 1,
+  const sql = openConnection(url, {
     connect_timeout: CONNECT_TIMEOUT_S,
-    prepare: false,
     // The end of the connection is the end of a command's lock.
     max_lifetime: null,
-    ...driverEncryption(url),
-    onnotice: () => {},
     // The driver can read no other style.
     connection: { DateStyle: "ISO" },
   });
@@ -142,5 +124,5 @@ async function connect(url: string, setting: string): Promise<OperatorDatabase> 
     await close();
     throw connectionFailed(setting, error);
   }
-  return { sql, close };
+  return { sql, [Symbol.asyncDispose]: close };
 }

@@ -6,9 +6,9 @@
 
 import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
 import type { MethodKind } from "../../shared/schema/payment_body.ts";
-import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { readId, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
+import { readName } from "./key_command.ts";
 
 /** The names of variables that an account can name, as in `provider_accounts_secret_name_form`. */
 const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
@@ -21,13 +21,9 @@ export function readNewAccount(
 ) {
   const { methods, account = DEMO_ACCOUNT, secret } = values;
   const connector = readConnector(values.connector);
-  const name = account.trim();
-  if (name === "" || name.length > MAX_KEY_NAME) {
-    throw new UsageError(`--account "${account}" must have 1 to ${MAX_KEY_NAME} characters`);
-  }
   return {
     /** The account's live environment gets the provider. */
-    account: name,
+    account: readName("--account", account),
     connector,
     method_kinds: readMethods(methods, connector, methodKindsOf(connector)),
     settings: readSettings(values.set ?? []),

@@ -121,10 +121,9 @@ testWith(DEBIAN_15, await hasVersion(15), "a database that accepts only TLS", as
       const data_dir = folder;
       for (const sslmode of ["prefer", "require"]) {
         const database_url = `${server.url}?sslmode=${sslmode}`;
-        const database = await openOperatorDatabase({ data_dir, database_url }, () => {});
+        await using database = await openOperatorDatabase({ data_dir, database_url }, () => {});
         const [row] = await database
           .sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
-        await database.close();
         assert.equal(row!.ssl, true);
         assert.deepEqual(await migrate(database_url), []);
       }

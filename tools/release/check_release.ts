@@ -62,27 +62,15 @@ async function findReleaseProblems(version: string): Promise<string[]> {
         `"deno task release ${version}" and commit what it writes`,
     );
   }
-  const env = (name: string) => Deno.env.get(name);
-  const repository = env("GITHUB_REPOSITORY");
-  return [
-    ...problems,
-    ...findRepositoryProblems(
-      PUBLICATION.repository,
-      repository === undefined ? null : `${env("GITHUB_SERVER_URL")}/${repository}`,
-    ),
-  ];
-}
-
-/**
- * Returns the reasons for which npm would refuse the provenance of a package.
- * @param stated the address in the packages
- * @param built_by the address of the repository whose workflow runs. Null outside of one.
- */
-function findRepositoryProblems(stated: string | null, built_by: string | null): string[] {
+  // npm would refuse the provenance of a package that states another repository.
   const place = "repository in tools/publication/publication.ts";
-  if (stated === null) return [`${place} is null: write the address of the repository`];
-  if (built_by === null || built_by === stated) return [];
-  return [`${place} is ${stated}, but ${built_by} makes the release`];
+  const { repository: stated } = PUBLICATION;
+  const [server, built_by] = ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY"].map((n) => Deno.env.get(n));
+  if (stated === null) problems.push(`${place} is null: write the address of the repository`);
+  else if (built_by !== undefined && `${server}/${built_by}` !== stated) {
+    problems.push(`${place} is ${stated}, but ${server}/${built_by} makes the release`);
+  }
+  return problems;
 }
 
 /** Makes the archives of both packages, and checks their entry points and types. */

@@ -163,113 +163,104 @@ function success(
   };
 }
 
+const DATABASE_ERRORS = ["origin_not_allowed", "internal_error", "service_unavailable"] as const;
+const DOCUMENT_HEADERS = {
+  ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
+  // Other responses may not be stored.
+  "Cache-Control": headerRefs(["Document-Cache-Control"])["Document-Cache-Control"],
+};
+
 /** Path items of the addresses without an API key. */
 function keylessPaths(): Record<string, Json> {
-  const document_headers = {
-    ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
-    // Other responses may not be stored.
-    "Cache-Control": headerRefs(["Document-Cache-Control"])["Document-Cache-Control"],
-  };
-  const health = (operationId: string, name: string) => ({
-    get: {
-      operationId,
-      tags: [SERVICE_TAG],
-      summary: `Health of ${name}`,
-      description: "Needs no key.",
-      security: [],
-      responses: {
-        200: plainResponse("The database responds", schemaRef(Health), { status: "ok" }),
-        ...errorRefs(["origin_not_allowed", "internal_error", "service_unavailable"]),
-      },
-    },
-  });
   return {
     [`/${PAYMENTS_FUNCTION}/health`]: health("getPaymentsHealth", "the payments function"),
     [`/${SANDBOX_FUNCTION}/health`]: health("getSandboxHealth", "the sandbox function"),
-    [`/${PAYMENTS_FUNCTION}/v1/openapi.json`]: {
-      get: {
-        operationId: "getOpenapiDocument",
-        tags: [SERVICE_TAG],
-        summary: "This document",
+    [`/${PAYMENTS_FUNCTION}/v1/openapi.json`]: keyless("get", {
+      operationId: "getOpenapiDocument",
+      summary: "This document",
+      description:
+        "Needs no key. Any web page may read it. The first of `servers` is this service.",
+      security: [],
+      parameters: [{
+        name: "If-None-Match",
+        in: "header",
         description:
-          "Needs no key. Any web page may read it. The first of `servers` is this service.",
-        security: [],
-        parameters: [{
-          name: "If-None-Match",
-          in: "header",
-          description:
-            "The `ETag` of your copy. If the document has not changed, the response is 304",
-          schema: { type: "string" },
-        }],
-        responses: {
-          200: {
-            description: "An OpenAPI 3.1 document",
-            headers: document_headers,
-            content: { "application/json": { schema: { type: "object" } } },
-          },
-          304: {
-            description: "Your copy is the current version",
-            headers: document_headers,
-          },
-          ...errorRefs(["rate_limited", "internal_error"]),
+          "The `ETag` of your copy. If the document has not changed, the response is 304",
+        schema: { type: "string" },
+      }],
+      responses: {
+        200: {
+          description: "An OpenAPI 3.1 document",
+          headers: DOCUMENT_HEADERS,
+          content: { "application/json": { schema: { type: "object" } } },
         },
+        304: { description: "Your copy is the current version", headers: DOCUMENT_HEADERS },
+        ...errorRefs(["rate_limited", "internal_error"]),
       },
-    },
+    }),
     ...scheduledCall("relay", "post", {
       operationId: "wakeDispatcher",
       summary: "Wake the delivery of webhooks",
       description:
         "The operator's scheduler calls this every few seconds. It starts due deliveries.",
-      responses: {
-        202: plainResponse("The dispatcher is awake", schemaRef(DispatcherAwake), {
-          status: "awake",
-        }),
-      },
+    }, {
+      202: plainResponse("The dispatcher is awake", schemaRef(DispatcherAwake), {
+        status: "awake",
+      }),
     }),
     ...scheduledCall("retention", "post", {
       operationId: "purgeOutlivedData",
       summary: "Delete expired data",
       description:
         "The operator's scheduler calls this every few minutes. A call works for about 2 s.",
-      responses: {
-        200: plainResponse("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
-      },
+    }, {
+      200: plainResponse("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
     }),
     ...scheduledCall("metrics", "get", {
       operationId: "getMetrics",
       summary: "Metrics of the service",
       description: "The operator's Prometheus reads this, in its text form.",
-      responses: {
-        200: {
-          description: "One gauge for each number about the service",
-          headers: headerRefs(EVERY_RESPONSE),
-          content: { [METRICS_TYPE]: { schema: { type: "string" } } },
-        },
+    }, {
+      200: {
+        description: "One gauge for each number about the service",
+        headers: headerRefs(EVERY_RESPONSE),
+        content: { [METRICS_TYPE]: { schema: { type: "string" } } },
       },
     }),
   };
+}
+
+function keyless(method: "get" | "post", { operationId, ...operation }: Json): Json {
+  return { [method]: { operationId, tags: [SERVICE_TAG], ...operation } };
+}
+
+function health(operationId: string, name: string): Json {
+  return keyless("get", {
+    operationId,
+    summary: `Health of ${name}`,
+    description: "Needs no key.",
+    security: [],
+    responses: {
+      200: plainResponse("The database responds", schemaRef(Health), { status: "ok" }),
+      ...errorRefs(DATABASE_ERRORS),
+    },
+  });
 }
 
 /** The path item of a call with the operator's token. */
 function scheduledCall(
   name: string,
   method: "get" | "post",
-  { operationId, summary, description, responses }: Record<string, unknown>,
+  operation: Json,
+  success: Record<number, Json>,
 ): Record<string, Json> {
-  const errors = errorRefs(
-    ["unauthorized", "origin_not_allowed", "internal_error", "service_unavailable"],
-  );
+  const responses = { ...success, ...errorRefs(["unauthorized", ...DATABASE_ERRORS]) };
   return {
-    [`/${PAYMENTS_FUNCTION}/internal/${name}`]: {
-      [method]: {
-        operationId,
-        tags: [SERVICE_TAG],
-        summary,
-        description,
-        security: [{ relay_token: [] }],
-        responses: { ...responses as Json, ...errors },
-      },
-    },
+    [`/${PAYMENTS_FUNCTION}/internal/${name}`]: keyless(method, {
+      ...operation,
+      security: [{ relay_token: [] }],
+      responses,
+    }),
   };
 }
 
