@@ -1,8 +1,8 @@
 /** The account or the address to which the payer sends money, with its QR code. */
 
-import encodeQR from "qr";
 import { useState } from "preact/hooks";
 import type { NextAction } from "../../../shared/schema/payment.ts";
+import { QrCode } from "../../console/parts/qr_code.tsx";
 import { type Key, useWords } from "../data/words.ts";
 import { inFours } from "./fields.tsx";
 
@@ -72,18 +72,3 @@ function Copy({ name, text }: { name: string; text: string }) {
     </button>
   );
 }
-
-/** A QR code as one path, dark on white in every theme. */
-function QrCode({ text, label }: { text: string; label: string }) {
-  const rows = encodeQR(text, "raw", { ecc: "medium", border: QUIET });
-  const path = rows.flatMap((row, y) => row.flatMap((dark, x) => dark ? `M${x} ${y}h1v1h-1z` : []));
-  return (
-    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${rows.length} ${rows.length}`}>
-      <rect width="100%" height="100%" fill="#fff" />
-      <path d={path.join("")} fill="#000" />
-    </svg>
-  );
-}
-
-/** The quiet zone around a code, in modules (ISO 18004). */
-const QUIET = 4;
