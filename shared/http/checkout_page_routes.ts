@@ -27,6 +27,7 @@ import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { readIdempotencyKey } from "./idempotency_header.ts";
 import { keylessLimit } from "./keyless_limit.ts";
+import { REPLAYED_HEADER } from "./observe.ts";
 import { asSent, parseBody } from "./parse_input.ts";
 import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import type { Env, RequestEnvironment } from "./request_state.ts";
@@ -117,7 +118,8 @@ async function makeAttempt(c: Context<Env>, environment: RequestEnvironment): Pr
       (access, settings) =>
         payCheckout(c.get("deps"), requestOf(c, { access, settings, livemode, sent }), null, body),
     );
-    if (replayed) c.header("Idempotent-Replayed", "true");
+    if (replayed) c.header(REPLAYED_HEADER, "true");
+    c.get("state").is_replay = replayed;
     const answer = JSON.parse(response.body);
     if (response.status < 400) return c.json((await readPage(c, environment, answer.id)).page);
     state.code = answer.error.code;

@@ -56,10 +56,8 @@ export function crossOrigin(
     const origin = c.req.header("Origin");
     if (origin === undefined) return next();
     if (!allowed.some((pattern) => matches(pattern, origin))) {
-      throw new ApiError(
-        "origin_not_allowed",
-        `Browsers may not call from this origin: ask the operator to ${remedy}`,
-      );
+      const message = `Browsers may not call from this origin: ask the operator to ${remedy}`;
+      return Promise.reject(new ApiError("origin_not_allowed", message));
     }
     return headers(c, next);
   };

@@ -22,7 +22,7 @@ import { bodyInParts } from "./body_in_parts.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
-import { observe, ownHeaders } from "./observe.ts";
+import { observe, ownHeaders, REPLAYED_HEADER } from "./observe.ts";
 import { type Route, scopeOf } from "./route.ts";
 import { asSent, parseBody, parseNoQuery, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
@@ -64,26 +64,27 @@ export function createFunctionApp(
   deps: Dependencies,
   { sandbox, open = {}, servePage, serveKeyless }: AppOptions,
 ): Hono<Env> {
-  // The fast router of Hono alone, which throws for paths that it does not take.
-  const app = new Hono<Env>({ getPath: pathBehindMount, router: new RegExpRouter() });
   const routes = table.flatMap((route) =>
     route.paths.map((path) => ({ route, path: `/${name}${path}` }))
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
-  app.use(observe(deps));
+  const app = routerApp();
+  const observed = observe(deps);
+  app.use(observed);
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
   servePage?.(app);
-  app.use(crossOrigin({ allowed: deps.allowed_origins }));
+  const guarded = crossOrigin({ allowed: deps.allowed_origins });
+  app.use(guarded);
   app.get(`/${name}/health`, nameRoute, async (c) => {
     c.get("state").is_tick = true;
     await deps.store.ping();
     return c.json({ status: "ok" } satisfies Health);
   });
   serveKeyless?.(app);
-  app.use(apiKeyHeader(deps, sandbox));
-  serveRoutes(app, routes);
+  const keyed = apiKeyHeader(deps, sandbox);
+  app.use(keyed);
   const served = [
     ...routes.map(({ route: { method }, path }) => ({ method, path })),
     ...open_paths.map((path) => ({ method: "GET", path })),
@@ -93,10 +94,27 @@ export function createFunctionApp(
       throw unknownRoute(c.req.path, served, deps.base_url);
     })
   );
-  app.onError((error, c) =>
-    c.get("state").environment.responseTo?.(c, error) ?? renderFailure(c, error)
-  );
-  return app;
+  app.onError((error, c) => failureOf(c, error));
+  // Hono calls the only handler of a path without the promises of its middleware.
+  const fast = routerApp();
+  const settle = (c: Ctx, response: Promise<Response | void>) =>
+    response.then((made) => {
+      if (made) c.res = made;
+    }, (error) => {
+      c.res = failureOf(c, error);
+    });
+  serveRoutes(fast, routes, async (c, respond) => {
+    const withKey = () => settle(c, keyed(c, () => settle(c, respond())));
+    await observed(c, () => settle(c, guarded(c, withKey)));
+    return c.res;
+  });
+  fast.notFound((c) => app.fetch(c.req.raw, c.env));
+  return fast;
+}
+
+/** The fast router of Hono alone, which throws for paths that it does not take. */
+function routerApp(): Hono<Env> {
+  return new Hono<Env>({ getPath: pathBehindMount, router: new RegExpRouter() });
 }
 
 /** A route at one of its paths. */
@@ -107,10 +125,14 @@ interface ServedRoute {
 }
 
 /**
- * Adds routes. The router does not take `/payments/totals` beside `/payments/:id`, so the handler
+ * Adds routes, whose responses `serve` asks for. The router does not take `/payments/totals` beside `/payments/:id`, so the handler
  * of the wider path serves the narrower one too.
  */
-function serveRoutes(app: Hono<Env>, served: readonly ServedRoute[]): void {
+function serveRoutes(
+  app: Hono<Env>,
+  served: readonly ServedRoute[],
+  serve: (c: Ctx, respond: () => Promise<Response>) => Promise<Response>,
+): void {
   const widerThan = (one: ServedRoute) =>
     served.find((wide) =>
       wide.path.includes(":") && wide.route.method === one.route.method &&
@@ -124,7 +146,7 @@ function serveRoutes(app: Hono<Env>, served: readonly ServedRoute[]): void {
     const by_path = new Map(all.map((one) => [one.path, one]));
     app.on(wide.route.method, wide.path, (c) => {
       const { route, path } = by_path.get(c.req.path) ?? wide;
-      return handle(c, route, path);
+      return serve(c, () => handle(c, route, path));
     });
   }
 }
@@ -370,7 +392,9 @@ function respond(
   // A plain object, because Hono would make `Headers` of it, and the runtime a list of those.
   const headers = ownHeaders(state);
   headers["Content-Type"] = media_type;
-  if (replayed) headers["Idempotent-Replayed"] = "true";
+  if (replayed) headers[REPLAYED_HEADER] = "true";
+  state.is_replay = replayed;
+  state.has_own_headers = true;
   if (response.status === 201) headers["Location"] = locationOf(response, c.get("deps").base_url);
   if (fault) state.sandbox_fault = fault;
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
@@ -384,13 +408,18 @@ function locationOf(response: StoredResponse, base_url: string): string {
   return base_url + pathOfResource(id!);
 }
 
-function renderFailure(c: Ctx, error: Error): Response {
+/** The response to an error. */
+function failureOf(c: Ctx, error: unknown): Response {
+  return c.get("state").environment.responseTo?.(c, error) ?? renderFailure(c, error);
+}
+
+function renderFailure(c: Ctx, error: unknown): Response {
   const state = c.get("state");
   const shown = error instanceof ApiError
     ? error
     : new ApiError("internal_error", "Something went wrong on our side: try again");
   state.code = shown.code;
-  const cause = shown === error ? error.cause : error;
+  const cause = shown === error ? shown.cause : error;
   if (cause !== undefined) state.fault = faultOf(cause);
   const { docs_url } = c.get("deps");
   state.response_body = renderError(shown, { request_id: state.request_id, docs_url });

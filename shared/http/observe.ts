@@ -30,6 +30,8 @@ const LOGGED_METHODS: ReadonlySet<string> = new Set([
   "OPTIONS",
 ]);
 
+export const REPLAYED_HEADER = "Idempotent-Replayed";
+
 /** The route of a request whose path has none, or that ended before. */
 const UNKNOWN_ROUTE = "unknown";
 
@@ -45,6 +47,8 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       traceparent: traceparentOf(c.req.header("traceparent")),
       key: null,
       environment: LIVE_ENVIRONMENT,
+      is_replay: false,
+      has_own_headers: false,
       is_counted: false,
       body: null,
       body_bytes: 0,
@@ -68,8 +72,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     await state.environment.end?.(c);
     compress(c);
     const { headers, status } = c.res;
-    // Most responses are made with them, which costs less.
-    if (!headers.has("Request-Id")) {
+    if (!state.has_own_headers) {
       for (const [name, value] of Object.entries(ownHeaders(state))) {
         if (!headers.has(name)) headers.set(name, value);
       }
@@ -85,7 +88,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
     }
     if (state.sandbox_fault) headers.set(FAULT_HEADER, state.sandbox_fault.fault);
-    const is_replay = headers.has("Idempotent-Replayed");
+    const { is_replay } = state;
     const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : null;
     const duration_ms = performance.now() - started;
     const observed: ObservedRequest = {

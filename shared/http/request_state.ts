@@ -32,6 +32,10 @@ export interface RequestState {
   key: PresentedKey | null;
   /** That of the key; without one the live one, which does nothing then. */
   environment: RequestEnvironment;
+  /** True: the response is the stored one of an earlier request. */
+  is_replay: boolean;
+  /** True: the response was made with the headers that every response has. */
+  has_own_headers: boolean;
   /** True: the request is counted against the rate limits of its key and account. */
   is_counted: boolean;
   /** The body after its parsing; null without a readable one. */

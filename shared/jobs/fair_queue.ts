@@ -116,9 +116,10 @@ export class FairQueue {
    */
   tryTake(owners: Owners, parts = 1, is_above = false): Slot | null {
     const queue = this.#queueOf(owners);
-    if (is_above || (queue.waiting.length === 0 && this.#isFree(queue))) {
+    const now = this.#now();
+    if (is_above || (queue.waiting.length === 0 && this.#isFree(queue, now))) {
       addLoad(queue, parts);
-      return this.#begin(queue, parts);
+      return this.#begin(queue, parts, now);
     }
     this.#forget(queue);
     return null;
@@ -152,17 +153,16 @@ export class FairQueue {
     return this.#waiting >= waiting || outermost.load - outermost.running >= waiting_of_owner;
   }
 
-  #isFree({ levels }: OwnerQueue): boolean {
+  #isFree({ levels }: OwnerQueue, now = this.#now()): boolean {
     const { slots, reserved = { slots: 0, few: 0 } } = this.#bounds;
-    const now = this.#now();
     const most = levels[0]!.running < reserved.few ? slots : slots - reserved.slots;
     return this.#running < most && now >= this.#rests_until &&
       levels.every((level) => level.isFree(now));
   }
 
-  #begin(of: OwnerQueue, parts: number): Slot {
+  #begin(of: OwnerQueue, parts: number, now = this.#now()): Slot {
     let queue = of;
-    let began_ms = this.#now();
+    let began_ms = now;
     const enter = () => queue.levels.forEach((level) => level.enter(began_ms));
     const leave = () => queue.levels.forEach((level) => level.leave(began_ms));
     enter();

@@ -40,7 +40,7 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
     answer: {
       status: c.res.status,
       request_id,
-      replayed: c.res.headers.has("Idempotent-Replayed"),
+      replayed: c.get("state").is_replay,
       body: maskedResponse(text.replace(DOC_URLS, "")),
     },
   });
