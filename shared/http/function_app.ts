@@ -68,48 +68,48 @@ export function createFunctionApp(
     route.paths.map((path) => ({ route, path: `/${name}${path}` }))
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
-  const app = routerApp();
   const observed = observe(deps);
-  app.use(observed);
-  for (const [path, handlers] of Object.entries(open)) {
-    app.get(`/${name}${path}`, nameRoute, ...handlers);
-  }
-  servePage?.(app);
   const guarded = crossOrigin({ allowed: deps.allowed_origins });
-  app.use(guarded);
-  app.get(`/${name}/health`, nameRoute, async (c) => {
+  const keyed = apiKeyHeader(deps, sandbox);
+  const others = routerApp();
+  others.use(observed);
+  for (const [path, handlers] of Object.entries(open)) {
+    others.get(`/${name}${path}`, nameRoute, ...handlers);
+  }
+  servePage?.(others);
+  others.use(guarded);
+  others.get(`/${name}/health`, nameRoute, async (c) => {
     c.get("state").is_tick = true;
     await deps.store.ping();
     return c.json({ status: "ok" } satisfies Health);
   });
-  serveKeyless?.(app);
-  const keyed = apiKeyHeader(deps, sandbox);
-  app.use(keyed);
+  serveKeyless?.(others);
+  others.use(keyed);
   const served = [
     ...routes.map(({ route: { method }, path }) => ({ method, path })),
     ...open_paths.map((path) => ({ method: "GET", path })),
   ];
-  app.notFound((c) =>
+  others.notFound((c) =>
     keyFirst(c, null, () => {
       throw unknownRoute(c.req.path, served, deps.base_url);
     })
   );
-  app.onError((error, c) => failureOf(c, error));
-  // Hono calls the only handler of a path without the promises of its middleware.
-  const fast = routerApp();
+  const app = routerApp();
   const settle = (c: Ctx, response: Promise<Response | void>) =>
     response.then((made) => {
       if (made) c.res = made;
     }, (error) => {
       c.res = failureOf(c, error);
     });
-  serveRoutes(fast, routes, async (c, respond) => {
+  // The same middleware in one handler of each route, which Hono calls without further promises.
+  serveRoutes(app, routes, async (c, respond) => {
     const withKey = () => settle(c, keyed(c, () => settle(c, respond())));
     await observed(c, () => settle(c, guarded(c, withKey)));
     return c.res;
   });
-  fast.notFound((c) => app.fetch(c.req.raw, c.env));
-  return fast;
+  app.notFound((c) => others.fetch(c.req.raw, c.env));
+  for (const each of [app, others]) each.onError((error, c) => failureOf(c, error));
+  return app;
 }
 
 /** The fast router of Hono alone, which throws for paths that it does not take. */
@@ -125,8 +125,9 @@ interface ServedRoute {
 }
 
 /**
- * Adds routes, whose responses `serve` asks for. The router does not take `/payments/totals` beside `/payments/:id`, so the handler
+ * Adds routes. The router does not take `/payments/totals` beside `/payments/:id`, so the handler
  * of the wider path serves the narrower one too.
+ * @param serve calls `respond` behind the middleware
  */
 function serveRoutes(
   app: Hono<Env>,
