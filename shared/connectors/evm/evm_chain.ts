@@ -84,19 +84,19 @@ interface BlockRange {
 }
 
 export class Chain {
-  readonly #urls: readonly string[];
-  readonly #settings: EvmSettings;
-  readonly #signal: AbortSignal;
+  protected readonly urls: readonly string[];
+  protected readonly settings: EvmSettings;
+  protected readonly signal: AbortSignal;
 
   constructor(settings: EvmSettings, secret: string | null, signal: AbortSignal) {
-    this.#urls = rpcUrls(settings, secret);
-    this.#settings = settings;
-    this.#signal = signal;
+    this.urls = rpcUrls(settings, secret);
+    this.settings = settings;
+    this.signal = signal;
   }
 
   /** Returns the newest block that all nodes have, and the newest one that is final. */
   async heads(): Promise<{ head: Block; final: number }> {
-    const tags = await this.#each((url) => this.#tags(url));
+    const tags = await this.each((url) => this.#tags(url));
     const times = tags.map(({ head }) => head.time);
     if (Math.max(...times) - Math.min(...times) > LAG_SECONDS_MAX) {
       throw new Error("One of the nodes in rpc_urls is behind the other");
@@ -104,7 +104,7 @@ export class Chain {
     const lowest = Math.min(...tags.map(({ head }) => head.number));
     const head = await this.block(lowest);
     if (head === null) throw new Error("A node in rpc_urls no longer has a block that it had");
-    const { confirmations } = this.#settings;
+    const { confirmations } = this.settings;
     const final = confirmations === null
       ? Math.min(lowest, ...tags.map(({ final }) => final))
       : lowest - confirmations + 1;
@@ -113,9 +113,7 @@ export class Chain {
 
   /** Returns the block with a number; null if a node does not have it. Throws if nodes differ. */
   async block(number: number): Promise<Block | null> {
-    const blocks = await this.#each((url) =>
-      callRpc(url, headerRequest(hex(number)), this.#signal)
-    );
+    const blocks = await this.each((url) => callRpc(url, headerRequest(hex(number)), this.signal));
     if (blocks.includes(null)) return null;
     return agreed(blocks, `the block ${number}`, (block) => block!.hash);
   }
@@ -164,8 +162,8 @@ export class Chain {
 
   async #transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
     const request = this.#logsRequest(range, addresses);
-    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
-    const found = await this.#each(async (url) =>
+    const signal = AbortSignal.any([this.signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
+    const found = await this.each(async (url) =>
       this.#read(range, await callRpc(url, request, signal))
     );
     return agreed(found, `the transfers in blocks ${range.from} to ${range.to}`, fingerprint);
@@ -173,16 +171,16 @@ export class Chain {
 
   /** Returns the times of the blocks of transfers, in Unix seconds by number. */
   async times(
-    transfers: readonly Pick<ChainTransfer, "block_number" | "time">[],
+    transfers: readonly { block_number: number; time?: number | null }[],
   ): Promise<Map<number, number>> {
     const times = new Map<number, number>();
     const missing = new Set<number>();
-    for (const { block_number, time } of transfers) {
+    for (const { block_number, time = null } of transfers) {
       if (time === null) missing.add(block_number);
       else times.set(block_number, time);
     }
     const requests = [...missing].map((number) => headerRequest(hex(number)));
-    for (const block of await callRpcBatch(this.#urls[0]!, requests, this.#signal)) {
+    for (const block of await callRpcBatch(this.urls[0]!, requests, this.signal)) {
       if (block) times.set(block.number, block.time);
     }
     return times;
@@ -213,8 +211,8 @@ export class Chain {
       result: z.object({ blockHash: Hash, blockNumber: Quantity, logs: z.array(Log) }).nullable(),
     }));
     const all = { from: 0, to: Number.MAX_SAFE_INTEGER };
-    const found = await this.#each(async (url) =>
-      (await callRpcBatch(url, requests, this.#signal)).map((found) =>
+    const found = await this.each(async (url) =>
+      (await callRpcBatch(url, requests, this.signal)).map((found) =>
         found && {
           block_hash: found.blockHash,
           block_number: found.blockNumber,
@@ -232,18 +230,19 @@ export class Chain {
   }
 
   async #tags(url: string): Promise<{ head: Block; final: number }> {
-    const names = this.#settings.confirmations === null ? ["latest", "finalized"] : ["latest"];
-    const [head, final] = await callRpcBatch(url, names.map(headerRequest), this.#signal);
+    const names = this.settings.confirmations === null ? ["latest", "finalized"] : ["latest"];
+    const [head, final] = await callRpcBatch(url, names.map(headerRequest), this.signal);
     if (!head || final === null) throw new Error("A node in rpc_urls has no finalized block");
     return { head, final: final?.number ?? 0 };
   }
 
-  #each<T>(read: (url: string) => Promise<T>): Promise<T[]> {
-    return Promise.all(this.#urls.map(read));
+  /** Reads from each node. */
+  protected each<T>(read: (url: string) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.urls.map(read));
   }
 
   #logsRequest({ from, to }: BlockRange, addresses: readonly string[]) {
-    const address = Object.values(this.#settings.contracts);
+    const address = Object.values(this.settings.contracts);
     const topics = [TRANSFER_TOPIC, null, addresses.map(paddedAddress)];
     const filter = { fromBlock: hex(from), toBlock: hex(to), address, topics };
     return { method: "eth_getLogs", params: [filter], result: z.array(Log) };
@@ -251,7 +250,7 @@ export class Chain {
 
   #read(range: BlockRange, logs: readonly z.infer<typeof Log>[]): ChainTransfer[] {
     const assets = new Map(
-      Object.entries(this.#settings.contracts).map(([asset, contract]) => [
+      Object.entries(this.settings.contracts).map(([asset, contract]) => [
         contract.toLowerCase(),
         asset as Stablecoin,
       ]),

@@ -196,7 +196,7 @@ class Sender {
   }
 
   async #isUsedForever({ sent_seconds }: ChainPayout, nonce: number): Promise<boolean> {
-    const final = await this.#chain.final();
+    const { final } = await this.#chain.heads();
     try {
       return await this.#chain.count(final, true) > nonce;
     } catch (error) {

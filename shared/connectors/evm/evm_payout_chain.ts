@@ -5,17 +5,7 @@
 
 import * as z from "zod";
 import { Chain, Log, LOGS_DEADLINE_MS, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
-import {
-  agreed,
-  callRpc,
-  callRpcBatch,
-  Hash,
-  hex,
-  Quantity,
-  RpcError,
-  type RpcRequest,
-  rpcUrls,
-} from "./evm_rpc.ts";
+import { agreed, callRpc, callRpcBatch, Hash, hex, Quantity, RpcError } from "./evm_rpc.ts";
 import { type FeeHistory, type FeeQuote, type Fees, quoteOf } from "./evm_fees.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
@@ -59,28 +49,12 @@ interface PayoutTransaction extends Fees {
   gas: number;
 }
 
-export class PayoutChain {
-  readonly #urls: readonly string[];
-  readonly #chain: Chain;
-  readonly #settings: EvmSettings;
+export class PayoutChain extends Chain {
   readonly #signer: string;
-  readonly #signal: AbortSignal;
 
   constructor(settings: EvmSettings, signer: string, secret: string | null, signal: AbortSignal) {
-    this.#urls = rpcUrls(settings, secret);
-    this.#chain = new Chain(settings, secret, signal);
-    this.#settings = settings;
+    super(settings, secret, signal);
     this.#signer = signer;
-    this.#signal = signal;
-  }
-
-  async final(): Promise<number> {
-    return (await this.#chain.heads()).final;
-  }
-
-  /** Returns the times of blocks, in Unix seconds by number. */
-  times(blocks: readonly { block_number: number }[]): Promise<Map<number, number>> {
-    return this.#chain.times(blocks.map(({ block_number }) => ({ block_number, time: null })));
   }
 
   /**
@@ -90,11 +64,7 @@ export class PayoutChain {
   async count(block: number | "latest" | "pending", least: boolean): Promise<number> {
     const at = typeof block === "number" ? hex(block) : block;
     const params = [this.#signer, at];
-    const counts = await this.#each({
-      method: "eth_getTransactionCount",
-      params,
-      result: Quantity,
-    });
+    const counts = await this.#all("eth_getTransactionCount", params, Quantity);
     return least ? Math.min(...counts) : Math.max(...counts);
   }
 
@@ -102,7 +72,7 @@ export class PayoutChain {
   async balance(contract: string): Promise<bigint> {
     const data = `0x70a08231${paddedAddress(this.#signer).slice(2)}`;
     const params = [{ to: contract, data }, "latest"];
-    const balances = await this.#each({ method: "eth_call", params, result: Amount });
+    const balances = await this.#all("eth_call", params, Amount);
     return balances.reduce((least, balance) => balance < least ? balance : least);
   }
 
@@ -112,21 +82,20 @@ export class PayoutChain {
    */
   async gas(contract: string, data: string): Promise<number> {
     const params = [{ from: this.#signer, to: contract, data }, "latest"];
-    const result = Quantity as z.ZodType<number>;
-    const estimates = await this.#each({ method: "eth_estimateGas", params, result });
+    const estimates = await this.#all("eth_estimateGas", params, Quantity);
     return Math.max(GAS_MIN, Math.ceil(Math.max(...estimates) * GAS_RESERVE));
   }
 
   /** Returns the prices of gas that each node reports. */
   quotes(): Promise<FeeQuote[]> {
-    return Promise.all(this.#urls.map(async (url) => {
+    return this.each(async (url) => {
       const [tip, block, history] = await Promise.all([
         this.#ask(url, "eth_maxPriorityFeePerGas", [], Quantity),
         this.#ask(url, "eth_getBlockByNumber", ["latest", false], Block),
         this.#history(url),
       ]);
       return quoteOf({ tip, base_fee: block.baseFeePerGas }, history);
-    }));
+    });
   }
 
   /** Returns the prices of a node's newest blocks; none if it does not serve them. */
@@ -170,13 +139,13 @@ export class PayoutChain {
     const filter = {
       fromBlock: hex(from),
       toBlock: hex(to),
-      address: Object.values(this.#settings.contracts),
+      address: Object.values(this.settings.contracts),
       topics: [TRANSFER_TOPIC, paddedAddress(this.#signer)],
     };
     const request = { method: "eth_getLogs", params: [filter], result: z.array(Log) };
-    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
-    const found = await Promise.all(
-      this.#urls.map(async (url) => (await callRpc(url, request, signal)).map(readTransfer)),
+    const signal = AbortSignal.any([this.signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
+    const found = await this.each(async (url) =>
+      (await callRpc(url, request, signal)).map(readTransfer)
     );
     return agreed(found, `the transfers in blocks ${from} to ${to}`, fingerprint);
   }
@@ -190,7 +159,7 @@ export class PayoutChain {
       value: "0x0",
       nonce: hex(nonce),
       gas: hex(gas),
-      chainId: hex(this.#settings.chain_id),
+      chainId: hex(this.settings.chain_id),
       type: "0x2",
       maxFeePerGas: hex(max_fee),
       maxPriorityFeePerGas: hex(priority_fee),
@@ -205,18 +174,16 @@ export class PayoutChain {
     result: z.ZodType<T>,
   ): Promise<T[]> {
     const requests = tx_hashes.map((tx_hash) => ({ method, params: [tx_hash], result }));
-    const found = await Promise.all(
-      this.#urls.map((url) => callRpcBatch(url, requests, this.#signal)),
-    );
+    const found = await this.each((url) => callRpcBatch(url, requests, this.signal));
     return agreed(found, "a transaction", JSON.stringify);
   }
 
   #ask<T>(url: string, method: string, params: readonly unknown[], result: z.ZodType<T>) {
-    return callRpc(url, { method, params, result }, this.#signal);
+    return callRpc(url, { method, params, result }, this.signal);
   }
 
-  #each<T>(request: RpcRequest<T>): Promise<T[]> {
-    return Promise.all(this.#urls.map((url) => callRpc(url, request, this.#signal)));
+  #all<T>(method: string, params: readonly unknown[], result: z.ZodType<T>): Promise<T[]> {
+    return this.each((url) => this.#ask(url, method, params, result));
   }
 }
 

@@ -10,7 +10,7 @@ import type {
   ProviderTotal,
   TotalsTime,
 } from "../../domain/providers/connector.ts";
-import type { ChainStore } from "../../store/chain_store.ts";
+import type { ChainStore, PaidPayout } from "../../store/chain_store.ts";
 import { type Block, Chain, halvedSpan } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
@@ -61,8 +61,7 @@ export async function readChainTotals(
   if (paid_after !== null) {
     const time = { from_ms, to_ms };
     const payouts = await store.paidPayouts(account.id, time, paid_after, PAYOUTS);
-    const { payoutTotals } = await import("./evm_payout_totals.ts");
-    await payoutTotals(account, readEvmSettings(account.settings), payouts, sums, signal);
+    await subtractPayouts(account, payouts, sums, signal);
     return payouts.length < PAYOUTS
       ? { totals: totalsOf(place) }
       : { cursor: { ...place, paid_after: payouts.at(-1)!.reference } };
@@ -81,6 +80,28 @@ export async function readChainTotals(
   }
   if (range.to < last) return { cursor: { ...place, from: range.to + 1 } };
   return { cursor: { ...place, after: deposits.at(-1)!.index, from: place.first } };
+}
+
+/**
+ * Subtracts the payouts that the chain has. A payout that it does not have becomes a difference.
+ * @param sums by currency, changed in place
+ */
+async function subtractPayouts(
+  account: ProviderAccount,
+  payouts: readonly PaidPayout[],
+  sums: Record<string, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  const settings = readEvmSettings(account.settings);
+  const { signer_address } = settings;
+  if (signer_address === null || payouts.length === 0) return;
+  // Only accounts that pay out load it (ADR 0009).
+  const { PayoutChain } = await import("./evm_payout_chain.ts");
+  const chain = new PayoutChain(settings, signer_address, account.secret, signal);
+  const mined = await chain.mined(payouts.map(({ tx_hash }) => tx_hash));
+  for (const { tx_hash, currency, amount_minor } of payouts) {
+    if (mined.get(tx_hash)?.has_worked) sums[currency] = (sums[currency] ?? 0) - amount_minor;
+  }
 }
 
 async function firstPlace(chain: Chain, from: number, to: number): Promise<Cursor> {

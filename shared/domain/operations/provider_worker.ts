@@ -44,47 +44,26 @@ interface ProviderWorkerOptions {
 }
 
 /** Does the work that the database hands out. */
-export class ProviderWorker {
+export class ProviderWorker extends JobWorker<readonly ProviderWork[]> {
   readonly #options: ProviderWorkerOptions;
-  readonly #worker: JobWorker<readonly ProviderWork[]>;
   /** The pieces under way, and how many of them ask a provider. */
   #working = 0;
   #asking = 0;
 
   constructor(options: ProviderWorkerOptions) {
-    this.#options = options;
-    this.#worker = new JobWorker<readonly ProviderWork[]>({
+    super({
       recordAndLease: () => this.#lease(),
       run: (pieces) => this.#run(pieces),
       clock: options.clock,
       on_error: options.on_error,
       collect_ms: COLLECT_MS,
     });
-  }
-
-  /** Looks for due work. Resolves when there is none any more. */
-  notify(): Promise<void> {
-    return this.#worker.notify();
-  }
-
-  /** Looks for due work. Resolves as `notify` does, after `longest_ms` at the latest. */
-  idle(longest_ms: number): Promise<void> {
-    return this.#worker.idle(longest_ms);
-  }
-
-  /** Notifies the worker at a time at which work of this process is due. */
-  notifyAt(at_ms: number): void {
-    this.#worker.notifyAt(at_ms);
-  }
-
-  /** Leases no more work, and waits for the work under way. */
-  stop(): Promise<void> {
-    return this.#worker.stop();
+    this.#options = options;
   }
 
   async #lease(): Promise<Leased<readonly ProviderWork[]>> {
     const { store, clock, on_error } = this.#options;
-    const limit = this.#worker.is_stopped ? 0 : WORK_LIMIT - this.#working;
+    const limit = this.is_stopped ? 0 : WORK_LIMIT - this.#working;
     if (limit === 0) return { jobs: [], has_more: false };
     const asking_limit = ASKING_LIMIT - this.#asking;
     const { work, given_up } = await store.leaseWork(limit, asking_limit, LEASE_MS, clock());
@@ -116,10 +95,6 @@ export class ProviderWorker {
         this.#asking -= asksOf(work);
       }
     }
-  }
-
-  #want(): void {
-    void this.#worker.notify();
   }
 
   /** @param is_later whether an event of the same payment was handled since the lease */
@@ -230,7 +205,7 @@ export class ProviderWorker {
     if (!("provider_events" in reply)) return event;
     const [same, ...others] = reply.provider_events;
     if (others.length > 0 && await store.storeProviderEvents(work.account.id, others) > 0) {
-      this.#want();
+      void this.notify();
     }
     const at = same.reference === event.reference ? same.at : event.at;
     return { ...event, at, card: { ...event.card, ...same.card } };
@@ -244,7 +219,7 @@ export class ProviderWorker {
       "provider_events" in reply &&
       await store.storeProviderEvents(work.account.id, reply.provider_events) > 0
     ) {
-      this.#want();
+      void this.notify();
     }
   }
 

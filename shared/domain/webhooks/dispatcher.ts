@@ -59,9 +59,8 @@ export interface DispatcherOptions {
 }
 
 /** Leases and sends due deliveries. */
-export class Dispatcher {
+export class Dispatcher extends JobWorker<Chain, AttemptResult> {
   readonly #options: DispatcherOptions;
-  readonly #worker: JobWorker<Chain, AttemptResult>;
   readonly #queue = new DeliveryQueue();
   readonly #secrets: EndpointSecrets;
   /** Deliveries whose attempts are under way. */
@@ -72,25 +71,15 @@ export class Dispatcher {
   readonly #excluded = new Map<string, number>();
 
   constructor(options: DispatcherOptions) {
-    this.#options = options;
-    this.#secrets = new EndpointSecrets(options.settings.master_secret);
-    this.#worker = new JobWorker<Chain, AttemptResult>({
+    super({
       recordAndLease: (results) => this.#recordAndLease(results),
       run: (chain) => this.#send(chain),
       clock: options.clock,
       on_error: options.on_error,
       most_results: MOST_RESULTS,
     });
-  }
-
-  /** Looks for due deliveries. Resolves when none is due or under way any more. */
-  notify(): Promise<void> {
-    return this.#worker.notify();
-  }
-
-  /** Looks for due deliveries. Resolves as `notify` does, after `longest_ms` at the latest. */
-  idle(longest_ms: number): Promise<void> {
-    return this.#worker.idle(longest_ms);
+    this.#options = options;
+    this.#secrets = new EndpointSecrets(options.settings.master_secret);
   }
 
   /**
@@ -98,8 +87,8 @@ export class Dispatcher {
    * way. When `patience` resolves, it gives those back too, and another dispatcher sends them
    * again. Resolves when the database has recorded all of them, so no lease expires.
    */
-  async stop(patience?: Promise<void>): Promise<void> {
-    const stopped = this.#worker.stop(patience, () => {
+  override async stop(patience?: Promise<void>): Promise<void> {
+    const stopped = super.stop(patience, () => {
       for (const delivery of this.#under_way) this.#giveBack(delivery);
       this.#under_way.clear();
     });
@@ -110,7 +99,7 @@ export class Dispatcher {
   async #recordAndLease(results: readonly AttemptResult[]): Promise<Leased<Chain>> {
     const at_ms = this.#options.clock();
     this.#queue.cancelSurplus();
-    const limit = this.#worker.is_stopped ? 0 : MAX_LEASED - this.#queue.leased;
+    const limit = this.is_stopped ? 0 : MAX_LEASED - this.#queue.leased;
     if (limit <= 0 && results.length === 0) return { jobs: [], has_more: false };
     const leased = await this.#poll(results, limit, at_ms)
       .catch((error) => this.#pollApart(results, limit, at_ms, error));
@@ -164,7 +153,7 @@ export class Dispatcher {
       return leased;
     } catch (error) {
       // Nothing can be recorded or leased, so the fault is not in the results.
-      this.#worker.record(...refused.keys());
+      this.record(...refused.keys());
       throw error;
     }
   }
@@ -196,10 +185,10 @@ export class Dispatcher {
   async #send(chain: Chain): Promise<void> {
     const { clock, on_error, lease_ms = LEASE_MS } = this.#options;
     const { deliveries, leased_at_ms } = chain;
-    const slot = this.#worker.is_stopped ? null : await this.#queue.take(chain);
+    const slot = this.is_stopped ? null : await this.#queue.take(chain);
     let goes_on = slot !== null;
     for (const delivery of deliveries) {
-      goes_on &&= !this.#worker.is_stopped && clock() - leased_at_ms <= lease_ms * WAIT_SHARE;
+      goes_on &&= !this.is_stopped && clock() - leased_at_ms <= lease_ms * WAIT_SHARE;
       if (!goes_on && !delivery.crashed) this.#giveBack(delivery);
       else {
         this.#under_way.add(delivery);
@@ -220,7 +209,7 @@ export class Dispatcher {
 
   /** Adds the release of a delivery to the results. After the next poll it can be leased again. */
   #giveBack({ environment_id, id, attempt, leased_until }: LeasedDelivery): void {
-    this.#worker.record({
+    this.record({
       environment_id,
       id,
       attempt,
@@ -247,7 +236,7 @@ export class Dispatcher {
       const reason = disablingReason(delivery, ended, at_ms);
       if (reason) is_off = await disableEndpoint(delivery, reason, at_ms, this.#options);
     } finally {
-      this.#worker.record(this.#judge(delivery, ended, { real_ms, at_ms }, is_off));
+      this.record(this.#judge(delivery, ended, { real_ms, at_ms }, is_off));
     }
     if (is_off) this.#queue.cancel(delivery.endpoint_id);
     return ended.delivered;
@@ -288,7 +277,7 @@ export class Dispatcher {
     // Only live attempts use it. The ids of a seeded test do not depend on the polls.
     const [byte] = livemode ? this.#options.random(new Uint8Array(1)) : [0];
     const next = is_last ? null : nextAttemptAt(failed, byte! / 256);
-    if (next !== null) this.#worker.notifyAt(next);
+    if (next !== null) this.notifyAt(next);
     return {
       environment_id,
       id,

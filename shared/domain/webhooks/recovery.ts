@@ -17,17 +17,15 @@ const RECOVERED = {
 } as const;
 
 /**
- * Makes missed deliveries pending again, a bounded number for each request. Those that are pending
- * or in the inbox already stay as they are. Throws `ApiError`.
+ * Returns the function that makes missed deliveries pending again, a bounded number for each
+ * request. Those that are pending or in the inbox already stay as they are. It throws `ApiError`.
  */
-export type Recover = (
-  request: ServiceRequest,
-  endpoint_id: string,
-  body: RecoverDeliveriesBody,
-) => Promise<Reply>;
-
-export function createRecovery(store: InboxStore): Recover {
-  return function recover({ access, context, idempotency }, endpoint_id, body) {
+export function recoveryIn(store: InboxStore) {
+  return function recover(
+    { access, context, idempotency }: ServiceRequest,
+    endpoint_id: string,
+    body: RecoverDeliveriesBody,
+  ): Promise<Reply> {
     const { since, until = Math.max(since, context.at_ms), status, starting_after } = body;
     checkPeriod(since, until, context.at_ms);
     const error = new ApiError(

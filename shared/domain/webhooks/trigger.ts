@@ -40,18 +40,17 @@ interface OwnedSecrets {
 }
 
 /**
- * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered
- * attempts are under way. If the receiver fails, the response is still 200 with the delivery.
+ * Returns the function that delivers an event on demand. It throws `ApiError`; `rate_limited` also
+ * means that too many triggered attempts are under way. If the receiver fails, the response is
+ * still 200 with the delivery.
  */
-export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
-
 export function createTrigger(options: {
   store: Store;
   webhook_store: WebhookStore;
   settings: WebhookSettings;
   send: Send;
   clock: Clock;
-}): Trigger {
+}) {
   const { store, webhook_store, settings, send, clock } = options;
   const endpoint_secrets = new EndpointSecrets(settings.master_secret);
   const attempts = new FairQueue({
@@ -60,7 +59,7 @@ export function createTrigger(options: {
     waiting: 0,
     refusal: "Too many triggered deliveries are under way: try again when one has ended",
   });
-  return async function trigger(request, body) {
+  return async function trigger(request: ServiceRequest, body: TriggerWebhookBody): Promise<Reply> {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
       .catch(missing('No webhook endpoint has the id in "endpoint_id"'));

@@ -50,21 +50,13 @@ export interface WebhookSettings {
   own_hosts: readonly string[];
 }
 
-/** The operations on endpoints. Each throws `ApiError`. */
-export interface WebhookEndpoints {
-  create(request: ServiceRequest, body: CreateWebhookEndpointBody): Promise<Reply>;
-  update(request: ServiceRequest, id: string, body: UpdateWebhookEndpointBody): Promise<Reply>;
-  delete(request: ServiceRequest, id: string): Promise<Reply>;
-  rotate(request: ServiceRequest, id: string, expires_in_s: number): Promise<Reply>;
-}
-
 interface StoredEndpoint {
   endpoint: WebhookEndpoint;
   revision: number;
   secrets: SecretSource[];
 }
 
-/** Creates the operations over a store. */
+/** Creates the operations over a store. Each throws `ApiError`. */
 export function createWebhookEndpoints(
   options: {
     store: Store;
@@ -72,7 +64,7 @@ export function createWebhookEndpoints(
     settings: WebhookSettings;
     clock: Clock;
   },
-): WebhookEndpoints {
+) {
   const { store, webhook_store, settings, clock } = options;
 
   const loop = new DecisionLoop(store);
@@ -100,7 +92,7 @@ export function createWebhookEndpoints(
   }
 
   return {
-    async create(request, body) {
+    async create(request: ServiceRequest, body: CreateWebhookEndpointBody): Promise<Reply> {
       const url = body.url === undefined ? null : checkUrl(body.url, request, settings);
       const secret = firstSecret(request.context);
       const at = formatTime(request.context.at_ms);
@@ -123,7 +115,7 @@ export function createWebhookEndpoints(
       return revealed(reply!, settings.master_secret);
     },
 
-    update: (request, id, body) => {
+    update(request: ServiceRequest, id: string, body: UpdateWebhookEndpointBody) {
       const sent_url = body.url === undefined ? null : checkUrl(body.url, request, settings);
       return changeExisting(request, id, ({ endpoint, revision, secrets }) => {
         const { delivery, url } = addressAfter(endpoint, body.delivery, sent_url);
@@ -148,14 +140,14 @@ export function createWebhookEndpoints(
       });
     },
 
-    delete: (request, id) =>
+    delete: (request: ServiceRequest, id: string) =>
       changeExisting(request, id, ({ revision }) => {
         const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true };
         const response = { status: 200, body: JSON.stringify(deleted) };
         return { id, expects_revision: revision, endpoint: null, response };
       }),
 
-    rotate: (request, id, expires_in_s) =>
+    rotate: (request: ServiceRequest, id: string, expires_in_s: number) =>
       changeExisting(request, id, ({ endpoint, revision, secrets }) => {
         const { context } = request;
         const rotated = rotateSecrets(secrets, expires_in_s, context, nowOf(context));

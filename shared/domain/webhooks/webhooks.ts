@@ -6,33 +6,24 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Origins } from "../changes/origin.ts";
 import type { RandomSource } from "../../core/ids.ts";
+import type { TriggerWebhookBody } from "../../schema/webhook_body.ts";
 import type { Store } from "../../store/store.ts";
 import { once } from "../../core/once.ts";
 import type { WebhookConnectionPool } from "../../delivery/webhook_connection.ts";
 import type { WebhookRequest } from "../../delivery/webhook_sender.ts";
 import type { InboxStore } from "../../store/inbox_store.ts";
 import type { WebhookStore } from "../../store/webhook_store.ts";
+import type { ServiceRequest } from "../changes/service_request.ts";
 import type { Send } from "./attempt.ts";
 import { type HoldPlace, Inboxes } from "./inboxes.ts";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
-import { createRecovery, type Recover } from "./recovery.ts";
-import type { Trigger } from "./trigger.ts";
-import type { WebhookEndpoints, WebhookSettings } from "./webhook_endpoints.ts";
+import { recoveryIn } from "./recovery.ts";
+import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** Time that `close` waits for attempts under way. Then the dispatcher gives them back. */
 const CLOSE_MS = 3_000;
 
-export interface Webhooks {
-  endpoints: () => Promise<WebhookEndpoints>;
-  inboxes: Inboxes;
-  recover: Recover;
-  trigger: Trigger;
-  dispatcher: Dispatcher;
-  /** Notifies the dispatcher and the readers of inboxes. The promise is that of the dispatcher. */
-  notify(): Promise<void>;
-  /** Ends waiting reads, waits up to 3 s for attempts under way, and closes connections. */
-  close(): Promise<void>;
-}
+export type Webhooks = ReturnType<typeof createWebhooks>;
 
 /** Builds the parts. `sender` overrides settings of the sender, such as its resolver. */
 export function createWebhooks(options: {
@@ -50,7 +41,7 @@ export function createWebhooks(options: {
   sender?: Partial<WebhookRequest>;
   /** Duration of the lease of a delivery; the dispatcher has a default. */
   lease_ms?: number;
-}): Webhooks {
+}) {
   const { settings, sender } = options;
   let pool: WebhookConnectionPool | undefined;
   const openSender = once(async (): Promise<Send> => {
@@ -79,14 +70,17 @@ export function createWebhooks(options: {
       return createWebhookEndpoints(options);
     }),
     inboxes,
-    recover: createRecovery(options.inbox_store),
-    trigger: async (request, body) => await (await openTrigger())(request, body),
+    recover: recoveryIn(options.inbox_store),
+    trigger: async (request: ServiceRequest, body: TriggerWebhookBody) =>
+      await (await openTrigger())(request, body),
     dispatcher,
-    notify() {
+    /** Notifies the dispatcher and the readers of inboxes. The promise is that of the dispatcher. */
+    notify(): Promise<void> {
       inboxes.notice();
       return dispatcher.notify();
     },
-    async close() {
+    /** Ends waiting reads, waits up to 3 s for attempts under way, and closes connections. */
+    async close(): Promise<void> {
       inboxes.close();
       let timer: ReturnType<typeof setTimeout> | undefined;
       const too_long = new Promise<void>((resolve) => timer = setTimeout(resolve, CLOSE_MS));
