@@ -139,8 +139,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
   await using open = new AsyncDisposableStack();
   const cells = await openTwoCells(open);
   const { a, b } = cells;
-  const receiver = openRecorder();
-  open.defer(receiver.close);
+  const receiver = open.use(openRecorder());
   const key = await a.makeKey("acme", "sk7f");
   const live_key = await a.makeKey("acme", "sk7f", true);
   await b.makeKey("other", "sk8q");

@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import postgres from "postgres";
 import { LANGUAGES } from "../../apps/checkout/data/words.ts";
 import type { Checkout, PaidCheckout } from "../../packages/client/mod.ts";
 import { browserCase, keepScreenshot } from "../support/console/console_case.ts";
 import { faultsOfWidth, violations } from "../support/console/look.ts";
+import { connect } from "../support/database/database.ts";
 import { operate } from "../support/live/provider_commands.ts";
 
 const SMALL = { width: 320, height: 640 };
@@ -103,9 +103,8 @@ const STATES: State[] = [
 
 browserCase({ name: "page for payers: states and languages" }, async (step, place) => {
   const { send, origin, open } = place;
-  const sql = postgres(place.database.url, { max: 1, onnotice: () => {} });
+  await using sql = connect(place.database.url);
   await operate(sql, ["merchant", "set", "--name", MERCHANT]);
-  await sql.end();
   const pages = { return_url: `${origin}/`, cancel_url: `${origin}/` };
   const make = (body: object = {}): Promise<Checkout> =>
     send("POST", "checkouts", {

@@ -8,7 +8,6 @@
 import assert from "node:assert/strict";
 
 import { digestOf, tenantTables } from "../../apps/operator/cells_database.ts";
-import { openDatabase } from "../../shared/store/database.ts";
 import { RequestLog, type RequestLogEntry, writeTo } from "../../shared/store/request_log.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { saidBy } from "../support/database/invariant_breaches.ts";
@@ -20,6 +19,7 @@ import {
   type Reserved,
   succeeded,
 } from "../support/database/provider_flow.ts";
+import { openPool } from "../support/database/store_access.ts";
 import { purgeAll } from "../support/database/purge.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { environmentColumn, OPERATORS_TABLES, startTenants } from "../support/service/tenants.ts";
@@ -96,7 +96,7 @@ providerCase("storeProviderEvents() stores all but a bad one", async (_, given) 
 });
 
 serviceCase("an entry that cannot be written is lost alone", async (_, service) => {
-  const database = openDatabase({ url: service.database.functions_url });
+  await using database = openPool({ url: service.database.functions_url });
   const lost: number[] = [];
   const request_log = new RequestLog(writeTo(database, null), (count) => lost.push(count));
   await service.pay({}, { idempotency_key: "good" });
@@ -118,11 +118,7 @@ serviceCase("an entry that cannot be written is lost alone", async (_, service) 
     );
   }
   request_log.countReplay(environment_id, api_key_id, "good");
-  try {
-    await request_log.close();
-  } finally {
-    await database.close();
-  }
+  await request_log.close();
   assert.deepEqual(lost, [1]);
   const rows = await service.sql`select path from pay.requests`;
   assert.deepEqual(rows.map(({ path }) => path), Array(4).fill("/good"));

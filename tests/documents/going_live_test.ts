@@ -7,11 +7,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import postgres from "postgres";
 import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events.ts";
 import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { section } from "../support/documents/operations_document.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
@@ -88,19 +87,14 @@ Deno.test("docs/operations/deploy.md configures the address and the token of the
     "<RELAY_TOKEN>",
     "0".repeat(64),
   );
-  const database = await cloneDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    await sql.unsafe(statement);
-    assert.deepEqual([...await sql`select name, value from pay.settings order by name`], [
-      { name: "relay_token", value: "0".repeat(64) },
-      {
-        name: "relay_url",
-        value: "https://abcdefgh.supabase.co/functions/v1/api-v1-payments/internal/relay",
-      },
-    ]);
-  } finally {
-    await sql.end();
-    await database.drop();
-  }
+  await using database = await cloneDatabase();
+  await using sql = connect(database.url);
+  await sql.unsafe(statement);
+  assert.deepEqual([...await sql`select name, value from pay.settings order by name`], [
+    { name: "relay_token", value: "0".repeat(64) },
+    {
+      name: "relay_url",
+      value: "https://abcdefgh.supabase.co/functions/v1/api-v1-payments/internal/relay",
+    },
+  ]);
 });

@@ -6,12 +6,11 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { MAX_URL } from "../../shared/schema/limits.ts";
 import { createApiKey, createEnvironment } from "../support/database/api_keys.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { launchServer } from "../support/service/server_process.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
@@ -118,8 +117,8 @@ Deno.test({
   name: "no request costs much more than a small create",
   ignore: Deno.build.os !== "linux",
   async fn(t) {
-    const database = await cloneDatabase();
-    const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+    await using database = await cloneDatabase();
+    await using sql = connect(database.url);
     const id = idGenerator(Date.now());
     const environment_id = id("env_");
     await createEnvironment(sql, { id: environment_id, account: "one", livemode: false });
@@ -170,8 +169,6 @@ Deno.test({
       }
     } finally {
       await server.kill();
-      await sql.end();
-      await database.drop();
     }
   },
 });

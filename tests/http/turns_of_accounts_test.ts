@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
 import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { KnownTenants } from "../../shared/store/known_tenants.ts";
@@ -16,6 +15,7 @@ import { type ServedService, withServedService } from "../support/service/served
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import { PAYMENTS, REFUNDS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { addInbox } from "../support/webhook/inbox_reader.ts";
+import { connect } from "../support/database/database.ts";
 
 const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const SANDBOXES = 6;
@@ -99,18 +99,14 @@ for (const { name, has_seed, lock, waits_in, requests, statuses, leaves_own } of
   serviceCase(`${name} delay no other`, async (_, service) => {
     const made = await makeSandboxes(service, has_seed);
     await service.pay({}, { key: service.other.text });
-    const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
+    await using holder = connect(service.database.url);
     await holder`begin`;
     for (const { id } of made) await holder.unsafe(lock(id));
     const sent = requests(service, made.map(({ test_key }) => test_key));
-    try {
-      await untilWaiting(service.sql, { sessions: 2, calls: waits_in });
-      await assertQuick(service);
-      if (leaves_own) assert.equal((await service.pay()).status, 201);
-    } finally {
-      await holder`rollback`;
-      await holder.end();
-    }
+    await untilWaiting(service.sql, { sessions: 2, calls: waits_in });
+    await assertQuick(service);
+    if (leaves_own) assert.equal((await service.pay()).status, 201);
+    await holder`rollback`;
     for (const { status } of await Promise.all(sent)) assert.ok(statuses.includes(status));
   });
 }
@@ -138,7 +134,7 @@ serviceCase(
   "changes of one resource wait among the requests of their account",
   async (_, service) => {
     const { body } = await service.call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
-    const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
+    await using holder = connect(service.database.url);
     await holder`begin`;
     await holder.unsafe(environmentLock("")(service.key.environment_id));
     let refused = 0;

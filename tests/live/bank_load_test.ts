@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { databaseOf } from "../../apps/operator/operator_database.ts";
 import { importBankFile } from "../../shared/connectors/bank/import_bank_file.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
@@ -25,7 +25,7 @@ import {
   writeFile,
 } from "../support/connectors/bank_file.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { readsOfTransaction } from "../support/database/pages_read.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 
@@ -154,27 +154,20 @@ const FILES: [form: Form, day: number, entries: number, rows_max: number][] = [
 ];
 
 Deno.test("the rows that an import reads", async (t) => {
-  const database = await cloneDatabase();
-  const open = () => postgres(database.url, { max: 1, onnotice: () => {} });
-  const sql = open();
-  try {
-    const account = await makeAccount(sql);
-    // Without statistics plans are at their worst. A session makes them with the rows that it
-    // finds.
-    await sql`alter table pay.bank_entries set (autovacuum_enabled = off)`;
-    await sql`alter table pay.provider_events set (autovacuum_enabled = off)`;
-    for (const [at, [form, day, entries, rows_max]] of FILES.entries()) {
-      await t.step(`file ${at + 1}: ${form}, ${entries} of day ${day}`, async () => {
-        const session = open();
-        const text = write(form, day, entries, `R${day}-${entries}`);
-        const rows = await readByImport(session, account, text);
-        await session.end();
-        assert.ok(rows < rows_max, `${rows} rows`);
-      });
-    }
-  } finally {
-    await sql.end();
-    await database.drop();
+  await using database = await cloneDatabase();
+  await using sql = connect(database.url);
+  const account = await makeAccount(sql);
+  // Without statistics plans are at their worst. A session makes them with the rows that it
+  // finds.
+  await sql`alter table pay.bank_entries set (autovacuum_enabled = off)`;
+  await sql`alter table pay.provider_events set (autovacuum_enabled = off)`;
+  for (const [at, [form, day, entries, rows_max]] of FILES.entries()) {
+    await t.step(`file ${at + 1}: ${form}, ${entries} of day ${day}`, async () => {
+      await using session = connect(database.url);
+      const text = write(form, day, entries, `R${day}-${entries}`);
+      const rows = await readByImport(session, account, text);
+      assert.ok(rows < rows_max, `${rows} rows`);
+    });
   }
 });
 

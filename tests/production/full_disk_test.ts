@@ -24,8 +24,7 @@ Deno.test({
     const [data, wal] = await Promise.all([mountSmallDisk(384 * MIB), mountSmallDisk(256 * MIB)]);
     for (const disk of [data, wal]) open.defer(disk.close);
     const cell = await openCell(open, "a", { data: data.path, wal: wal.path });
-    const receiver = openRecorder();
-    open.defer(receiver.close);
+    const receiver = open.use(openRecorder());
     const key = await cell.makeKey("acme", "sk");
     const send = (method: string, path: string, body?: unknown, idempotency_key?: string) =>
       keyedCall(`http://${cell.address}/functions/v1/api-v1-payments/v1`, method, `/${path}`, {

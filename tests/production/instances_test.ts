@@ -74,8 +74,7 @@ Deno.test({
   async fn() {
     await using open = new AsyncDisposableStack();
     const { key, sql, launch, send } = await openStage(open);
-    const receiver = openRecorder(() => 200);
-    open.defer(receiver.close);
+    const receiver = open.use(openRecorder(() => 200));
     const instance = await launch(0, { INSTANCES: "2", RATE_LIMIT_PER_SECOND: "50" });
     assert.match(instance.output(), /; this instance runs the jobs; 2 processes\n$/);
     const { pid, base_url } = instance;

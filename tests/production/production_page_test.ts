@@ -42,8 +42,7 @@ const PAY = blockWith("keys create");
 
 /** A machine with a cluster of its own, and the folder that stands for its disk. */
 async function openMachine(open: AsyncDisposableStack) {
-  const server = await startSupabaseServer(15);
-  open.defer(() => server.close());
+  const server = open.use(await startSupabaseServer(15));
   const disk = await Deno.makeTempDir({ prefix: "payments-machine-" });
   open.defer(() => Deno.remove(disk, { recursive: true }));
   await Deno.mkdir(join(disk, "programs"));
@@ -98,8 +97,7 @@ testWith(
   async () => {
     await using open = new AsyncDisposableStack();
     const [old_machine, new_machine] = await Promise.all([openMachine(open), openMachine(open)]);
-    const receiver = openRecorder(() => 500);
-    open.defer(receiver.close);
+    const receiver = open.use(openRecorder(() => 500));
 
     await old_machine.run(ROLES_AND_DATABASE, MIGRATE_AND_LOGIN, WRITE_SETTINGS);
     const before = await old_machine.serve();

@@ -5,13 +5,12 @@
 
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
-import postgres from "postgres";
 import { showRecord } from "../../apps/operator/migrate.ts";
 import { readServeSettings } from "../../apps/server/production/serve_settings.ts";
 import { openServeDatabase } from "../../apps/server/production/serve_database.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { pause, until } from "../support/common/until.ts";
-import { cloneDatabase, createEmptyDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect, createEmptyDatabase } from "../support/database/database.ts";
 import { STAND_INS } from "../support/database/scheduled_database.ts";
 import { openStage, SETTINGS } from "../support/production/production_stage.ts";
 import { runInstance, runMigrate } from "../support/production/serve_process.ts";
@@ -88,82 +87,67 @@ async function refusal(url: string): Promise<[name: string, message: string]> {
 }
 
 Deno.test("openServeDatabase() refuses a database of another version", async () => {
-  const database = await createEmptyDatabase();
+  await using database = await createEmptyDatabase();
   const { functions_url } = database;
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    const refused = async (message: RegExp) => {
-      const [name, text] = await refusal(functions_url);
-      assert.match(text, message);
-      assert.equal(name, "SettingsError");
-    };
-    await refused(/^The database of PAYMENTS_DB_URL has no schema: run "deno task migrate"/);
-    const made = await runMigrate({ DATABASE_URL: database.url });
-    assert.equal(made.code, 0, made.output);
-    assert.match(made.output, /^Applying 2\d+_roles_and_schema.sql\n[^]*^Applied: \d+$/m);
-    assert.deepEqual(await refusal(functions_url), ["", ""]);
-    const again = await runMigrate({ DATABASE_URL: database.url });
-    assert.equal(again.output, "The database has every migration\n");
+  await using sql = connect(database.url);
+  const refused = async (message: RegExp) => {
+    const [name, text] = await refusal(functions_url);
+    assert.match(text, message);
+    assert.equal(name, "SettingsError");
+  };
+  await refused(/^The database of PAYMENTS_DB_URL has no schema: run "deno task migrate"/);
+  const made = await runMigrate({ DATABASE_URL: database.url });
+  assert.equal(made.code, 0, made.output);
+  assert.match(made.output, /^Applying 2\d+_roles_and_schema.sql\n[^]*^Applied: \d+$/m);
+  assert.deepEqual(await refusal(functions_url), ["", ""]);
+  const again = await runMigrate({ DATABASE_URL: database.url });
+  assert.equal(again.output, "The database has every migration\n");
 
-    const record = sql`supabase_migrations.schema_migrations`;
-    const [last] = await sql`delete from ${record}
-      where version = (select max(version) from ${record}) returning *`;
-    await refused(/is older than this version, it lacks \d+_jobs.sql: run "deno task migrate"/);
-    await sql`insert into ${record} ${sql(last!)}`;
-    await sql`insert into ${record} (version) values ('29990101000000')`;
-    await refused(/has migration 29990101000000, which .* newer version: serve that version$/);
-    await sql`delete from ${record} where version = '29990101000000'`;
-    await sql`revoke usage on schema supabase_migrations from pay_api`;
-    await refused(/^The user of PAYMENTS_DB_URL may not read the record of migrations/);
-  } finally {
-    await sql.end();
-    await database.drop();
-  }
+  const record = sql`supabase_migrations.schema_migrations`;
+  const [last] = await sql`delete from ${record}
+    where version = (select max(version) from ${record}) returning *`;
+  await refused(/is older than this version, it lacks \d+_jobs.sql: run "deno task migrate"/);
+  await sql`insert into ${record} ${sql(last!)}`;
+  await sql`insert into ${record} (version) values ('29990101000000')`;
+  await refused(/has migration 29990101000000, which .* newer version: serve that version$/);
+  await sql`delete from ${record} where version = '29990101000000'`;
+  await sql`revoke usage on schema supabase_migrations from pay_api`;
+  await refused(/^The user of PAYMENTS_DB_URL may not read the record of migrations/);
 });
 
 Deno.test("openServeDatabase() tells a wrong login from a database that is away", async () => {
-  const database = await cloneDatabase();
-  try {
-    const wrong = new URL(database.functions_url);
-    wrong.username = "nobody_of_this_server";
-    assert.equal((await refusal(wrong.href))[0], "SettingsError");
-    const away = new URL(database.functions_url);
-    away.port = "1";
-    const [name, message] = await refusal(away.href);
-    assert.deepEqual([name, message.split(":")[0]], ["Error", "PAYMENTS_DB_URL cannot be used"]);
-  } finally {
-    await database.drop();
-  }
+  await using database = await cloneDatabase();
+  const wrong = new URL(database.functions_url);
+  wrong.username = "nobody_of_this_server";
+  assert.equal((await refusal(wrong.href))[0], "SettingsError");
+  const away = new URL(database.functions_url);
+  away.port = "1";
+  const [name, message] = await refusal(away.href);
+  assert.deepEqual([name, message.split(":")[0]], ["Error", "PAYMENTS_DB_URL cannot be used"]);
 });
 
 Deno.test("openServeDatabase() finds the jobs of pg_cron", async () => {
-  const database = await cloneDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    await showRecord(database.url);
-    const env: Record<string, string> = { ...SETTINGS, PAYMENTS_DB_URL: database.functions_url };
-    const { functions } = readServeSettings((name) => env[name]);
-    const found = async () => {
-      const { has_scheduler, close } = await openServeDatabase(functions);
-      await close();
-      return has_scheduler;
-    };
-    assert.equal(await found(), false);
-    await sql.unsafe(await Deno.readTextFile(STAND_INS.pg_cron)).simple();
-    assert.equal(await found(), false);
-    await sql.unsafe(await Deno.readTextFile(STAND_INS.pg_net)).simple();
-    assert.equal(await found(), true);
-  } finally {
-    await sql.end();
-    await database.drop();
-  }
+  await using database = await cloneDatabase();
+  await using sql = connect(database.url);
+  await showRecord(database.url);
+  const env: Record<string, string> = { ...SETTINGS, PAYMENTS_DB_URL: database.functions_url };
+  const { functions } = readServeSettings((name) => env[name]);
+  const found = async () => {
+    const { has_scheduler, close } = await openServeDatabase(functions);
+    await close();
+    return has_scheduler;
+  };
+  assert.equal(await found(), false);
+  await sql.unsafe(await Deno.readTextFile(STAND_INS.pg_cron)).simple();
+  assert.equal(await found(), false);
+  await sql.unsafe(await Deno.readTextFile(STAND_INS.pg_net)).simple();
+  assert.equal(await found(), true);
 });
 
 Deno.test("two instances of deno task serve run the jobs, also when one is killed", async () => {
   await using open = new AsyncDisposableStack();
   const { sql, launch, send } = await openStage(open);
-  const receiver = openRecorder(() => 500);
-  open.defer(receiver.close);
+  const receiver = open.use(openRecorder(() => 500));
   const [environment] = await sql`select id from pay.environments`;
   /** A delivery that retention deletes. */
   const insertEnded = () =>

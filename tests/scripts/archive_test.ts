@@ -5,13 +5,12 @@ import { createHash } from "node:crypto";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import postgres from "postgres";
 import { runUnguarded } from "../support/database/invariant_breaches.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { setServerTime } from "../support/service/service.ts";
 import { launchCommand } from "../support/common/running_command.ts";
 import { operatorCommand, runOperator } from "../support/local/operator.ts";
@@ -27,10 +26,8 @@ function day(days_ago: number): string {
 
 /** A database with a live environment, and the command. `open` closes everything. */
 async function openArchived(open: AsyncDisposableStack) {
-  const database = await cloneDatabase();
-  open.defer(database.drop);
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  open.defer(() => sql.end());
+  const database = open.use(await cloneDatabase());
+  const sql = open.use(connect(database.url));
   let stored = 0;
   const env = () => ({
     DATABASE_URL: database.url,

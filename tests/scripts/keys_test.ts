@@ -59,7 +59,7 @@ interface Printed extends EndedCommand {
 }
 
 Deno.test("deno task keys with DATABASE_URL", async (t) => {
-  const service = await startService();
+  await using service = await startService();
   const { sql } = service;
   const env = { DATABASE_URL: service.database.url };
   const printed = async (given: Record<string, string>, ...args: string[]): Promise<Printed> => {
@@ -75,156 +75,152 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
     const all = made.map(async ({ key }) => (await service.call("GET", PAYMENTS, { key })).status);
     return (await Promise.all(all)).join(" ");
   };
-  try {
-    await t.step("create prints only a working secret, and only once", async () => {
-      const made = await create("--account", "acme");
-      assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
-      assert.ok(!made.said.includes(made.key));
-      assert.match(made.said, /Created env_[0-9a-z]{26}, the test environment of "acme"/);
-      assert.equal(await statuses(made), "200");
-      const listed = await list();
-      assert.ok(listed.includes(`sk_test_...${made.key.slice(-4)}`), listed);
-      assert.ok(!listed.includes(made.key));
-      const [row] = await sql`select k::text from pay.api_keys k where id = ${made.id}`;
-      assert.ok(!row!.k.includes(made.key));
-    });
-    await t.step("a second create joins the account's environment of its mode", async () => {
-      const again = await create("--account", "acme");
-      assert.ok(!again.said.includes("Created env_"), again.said);
-      const live = await printed(env, "create", "--mode", "live", "--account", "acme");
-      assert.match(live.out, /^sk_live_/);
-      const rows = await sql`
-        select livemode from pay.environments where account = 'acme' order by 1`;
-      assert.deepEqual(rows.map(({ livemode }) => livemode), [false, true]);
-    });
-    await t.step("--environment, --name, --scopes, --expires and --prefix work", async () => {
-      const made = await create(
-        ...["--environment", service.key.environment_id, "--prefix", "sk"],
-        ...["--name", "nightly", "--scopes", "payments:read, events:read"],
-        ...["--expires", "2999-01-01T00:00:00Z"],
+  await t.step("create prints only a working secret, and only once", async () => {
+    const made = await create("--account", "acme");
+    assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
+    assert.ok(!made.said.includes(made.key));
+    assert.match(made.said, /Created env_[0-9a-z]{26}, the test environment of "acme"/);
+    assert.equal(await statuses(made), "200");
+    const listed = await list();
+    assert.ok(listed.includes(`sk_test_...${made.key.slice(-4)}`), listed);
+    assert.ok(!listed.includes(made.key));
+    const [row] = await sql`select k::text from pay.api_keys k where id = ${made.id}`;
+    assert.ok(!row!.k.includes(made.key));
+  });
+  await t.step("a second create joins the account's environment of its mode", async () => {
+    const again = await create("--account", "acme");
+    assert.ok(!again.said.includes("Created env_"), again.said);
+    const live = await printed(env, "create", "--mode", "live", "--account", "acme");
+    assert.match(live.out, /^sk_live_/);
+    const rows = await sql`
+      select livemode from pay.environments where account = 'acme' order by 1`;
+    assert.deepEqual(rows.map(({ livemode }) => livemode), [false, true]);
+  });
+  await t.step("--environment, --name, --scopes, --expires and --prefix work", async () => {
+    const made = await create(
+      ...["--environment", service.key.environment_id, "--prefix", "sk"],
+      ...["--name", "nightly", "--scopes", "payments:read, events:read"],
+      ...["--expires", "2999-01-01T00:00:00Z"],
+    );
+    assert.match(made.out, /^sk_test_/);
+    assert.equal(await statuses(made), "200");
+    const post = await service.call("POST", PAYMENTS, { key: made.key, body: {} });
+    assert.equal(post.status, 403);
+    await service.setClock(Date.parse("2999-01-01T00:00:00Z"));
+    assert.equal(await statuses(made), "401");
+    await service.setClock(null);
+    const listed = await list();
+    assert.match(listed, new RegExp(`${made.id}  nightly .*sk_test_\\.\\.\\.`));
+    assert.match(listed, /scopes: payments:read events:read/);
+  });
+  await t.step("an account has one prefix, by default API_KEY_PREFIX", async () => {
+    const named = (account: string, ...more: string[]) =>
+      printed(
+        { ...env, API_KEY_PREFIX: "shop" },
+        ...["create", "--mode", "test", "--account", account, ...more],
       );
-      assert.match(made.out, /^sk_test_/);
-      assert.equal(await statuses(made), "200");
-      const post = await service.call("POST", PAYMENTS, { key: made.key, body: {} });
-      assert.equal(post.status, 403);
-      await service.setClock(Date.parse("2999-01-01T00:00:00Z"));
-      assert.equal(await statuses(made), "401");
-      await service.setClock(null);
-      const listed = await list();
-      assert.match(listed, new RegExp(`${made.id}  nightly .*sk_test_\\.\\.\\.`));
-      assert.match(listed, /scopes: payments:read events:read/);
-    });
-    await t.step("an account has one prefix, by default API_KEY_PREFIX", async () => {
-      const named = (account: string, ...more: string[]) =>
-        printed(
-          { ...env, API_KEY_PREFIX: "shop" },
-          ...["create", "--mode", "test", "--account", account, ...more],
-        );
-      assert.match((await named("named", "--prefix", "own")).out, /^own_test_/);
-      const first = await named("prefixed");
-      assert.match(first.out, /^shop_test_/);
-      await sql`update pay.api_key_secrets set prefix = 'shopseeded_test_'
-        where api_key_id = ${first.id}`;
-      const [place] = await sql`
-        select public_id from pay.environments where account = 'prefixed'`;
-      for (const where of [["--account", "prefixed"], ["--environment", place!.public_id]]) {
-        const refused = await keys(env, "create", "--mode", "test", ...where, "--prefix", "own");
-        assert.deepEqual([refused.code, refused.out], [1, ""]);
-        assert.match(refused.said, /"prefixed" have the prefix shop, .* rotate each key with/);
-      }
-      const second = await create("--account", "prefixed");
-      assert.match(second.out, /^shop_test_/);
-      assert.match((await rotate(first, "--prefix", "own")).out, /^ownseeded_test_/);
-      assert.match((await named("prefixed", "--prefix", "own")).out, /^own_test_/);
-      assert.match((await rotate(second, "--prefix", "own")).out, /^own_test_/);
-    });
-    await t.step("rotate adds a secret, and the older ones end after --expires-in", async () => {
-      const made = await create("--prefix", "turn");
-      const turned = await rotate(made, "--expires-in", "60");
-      assert.match(turned.out, /^turn_test_/);
-      assert.equal(await statuses(made, turned), "200 200");
-      await service.setClock(Date.now() + 61_000);
-      assert.equal(await statuses(made, turned), "401 200");
-      await service.setClock(null);
-    });
-    await t.step("rotate keeps a future expiry and removes a past one", async () => {
-      const expires = new Date(Date.now() + 3_600_000).toISOString();
-      const made = await create("--expires", expires);
-      const turned = await rotate(made, "--expires-in", "0");
-      assert.ok(turned.said.includes(`still expires at ${expires}`), turned.said);
-      assert.match(await list(), new RegExp(`${made.id} .*, expires ${expires.slice(0, 10)}`));
-      await sql`update pay.api_keys set expires_at = '2026-01-02' where id = ${made.id}`;
-      await sql`update pay.api_key_secrets set expires_at = '2026-01-02'
-        where api_key_id = ${made.id}`;
-      assert.equal(await statuses(turned), "401");
-      assert.match(await list(), new RegExp(`${made.id} .*expired 2026-01-02`));
-      const lifted = await rotate(made);
-      assert.match(lifted.said, /the key had expired, and now has no expiry/);
-      assert.equal(await statuses(lifted, turned), "200 401");
-    });
-    await t.step("real times are as far away by the clock of a sandbox", async () => {
-      const { key } = await create("--account", "ahead");
-      const clock = { key, body: { advance: 60 * 86_400 } };
-      assert.equal((await service.call("POST", "/api-v1-sandbox/v1/clock", clock)).status, 200);
-      const expires = new Date(Date.now() + 30 * 86_400_000).toISOString();
-      const made = await create("--account", "ahead", "--expires", expires);
-      const line = new RegExp(`${made.id} .*, expires ${expires.slice(0, 10)}`);
-      assert.match(await list(), line);
-      const turned = await rotate(made, "--expires-in", "3600");
-      assert.ok(turned.said.includes("The key itself still expires at"), turned.said);
-      assert.equal(await statuses(made, turned), "200 200");
-      assert.match(await list(), line);
-    });
-    await t.step("creates at once of a new account share its environment", async () => {
-      await Promise.all([1, 2, 3, 4].map(() => create("--account", "crowd")));
-      const made = await sql`select from pay.environments where account = 'crowd'`;
-      assert.equal(made.length, 1);
-    });
-    await t.step("a name cannot control the terminal", async () => {
-      const { status: made } = await service.call("POST", "/api-v1-payments/v1/api_keys", {
-        body: { name: "x\u001b[2J\u009b31m\u202ey", scopes: ["payments:read"] },
-      });
-      assert.equal(made, 201);
-      const out = await list();
-      assert.ok(out.includes("x\\u001b[2J\\u009b31m\\u202ey"), out);
-    });
-    await t.step("revoke without a terminal requires --yes", async () => {
-      const made = await create();
-      const refused = await keys(env, "revoke", made.id);
-      assert.equal(refused.code, 1);
-      assert.match(refused.said, /--yes/);
-      assert.equal(await statuses(made), "200");
-      const done = await keys(env, "revoke", made.id, "--yes");
-      assert.equal(done.code, 0, done.said);
-      assert.equal(await statuses(made), "401");
-      const again = await keys(env, "revoke", made.id, "--yes");
-      assert.deepEqual([again.code, /revoked already/.test(again.said)], [1, true]);
-      const late = await keys(env, "rotate", made.id);
-      assert.deepEqual([late.code, late.out], [1, ""]);
-    });
-    await sql`
-      insert into pay.api_keys (id, environment_id, livemode, name)
-      select 'key_' || lpad(n::text, 26, '0'), ${service.other.environment_id}, false, 'full'
-      from generate_series(1, 99) as n`;
-    const at = (environment: string) => ["create", "--mode", "test", "--environment", environment];
-    /** [arguments, message, exit code] */
-    const refusals: [string[], RegExp, number][] = [
-      [at(`env_${"0".repeat(26)}`), /^--environment/, 1],
-      [at(service.live.environment_id), /^--mode test does not match --env/, 1],
-      [at(service.other.environment_id), /100 active keys already/, 1],
-      [["rotate", UNKNOWN_KEY], /no such key/, 1],
-      [["revoke", UNKNOWN_KEY, "--yes"], /no such key/, 1],
-      [["destroy"], /^Unknown command "destroy"/, 2],
-    ];
-    for (const [args, said, code] of refusals) {
-      await t.step(`refuses ${args.join(" ")}: ${said.source}`, async () => {
-        const refused = await keys(env, ...args);
-        assert.deepEqual([refused.code, refused.out], [code, ""], refused.said);
-        assert.match(refused.said, said);
-      });
+    assert.match((await named("named", "--prefix", "own")).out, /^own_test_/);
+    const first = await named("prefixed");
+    assert.match(first.out, /^shop_test_/);
+    await sql`update pay.api_key_secrets set prefix = 'shopseeded_test_'
+      where api_key_id = ${first.id}`;
+    const [place] = await sql`
+      select public_id from pay.environments where account = 'prefixed'`;
+    for (const where of [["--account", "prefixed"], ["--environment", place!.public_id]]) {
+      const refused = await keys(env, "create", "--mode", "test", ...where, "--prefix", "own");
+      assert.deepEqual([refused.code, refused.out], [1, ""]);
+      assert.match(refused.said, /"prefixed" have the prefix shop, .* rotate each key with/);
     }
-  } finally {
-    await service.close();
+    const second = await create("--account", "prefixed");
+    assert.match(second.out, /^shop_test_/);
+    assert.match((await rotate(first, "--prefix", "own")).out, /^ownseeded_test_/);
+    assert.match((await named("prefixed", "--prefix", "own")).out, /^own_test_/);
+    assert.match((await rotate(second, "--prefix", "own")).out, /^own_test_/);
+  });
+  await t.step("rotate adds a secret, and the older ones end after --expires-in", async () => {
+    const made = await create("--prefix", "turn");
+    const turned = await rotate(made, "--expires-in", "60");
+    assert.match(turned.out, /^turn_test_/);
+    assert.equal(await statuses(made, turned), "200 200");
+    await service.setClock(Date.now() + 61_000);
+    assert.equal(await statuses(made, turned), "401 200");
+    await service.setClock(null);
+  });
+  await t.step("rotate keeps a future expiry and removes a past one", async () => {
+    const expires = new Date(Date.now() + 3_600_000).toISOString();
+    const made = await create("--expires", expires);
+    const turned = await rotate(made, "--expires-in", "0");
+    assert.ok(turned.said.includes(`still expires at ${expires}`), turned.said);
+    assert.match(await list(), new RegExp(`${made.id} .*, expires ${expires.slice(0, 10)}`));
+    await sql`update pay.api_keys set expires_at = '2026-01-02' where id = ${made.id}`;
+    await sql`update pay.api_key_secrets set expires_at = '2026-01-02'
+      where api_key_id = ${made.id}`;
+    assert.equal(await statuses(turned), "401");
+    assert.match(await list(), new RegExp(`${made.id} .*expired 2026-01-02`));
+    const lifted = await rotate(made);
+    assert.match(lifted.said, /the key had expired, and now has no expiry/);
+    assert.equal(await statuses(lifted, turned), "200 401");
+  });
+  await t.step("real times are as far away by the clock of a sandbox", async () => {
+    const { key } = await create("--account", "ahead");
+    const clock = { key, body: { advance: 60 * 86_400 } };
+    assert.equal((await service.call("POST", "/api-v1-sandbox/v1/clock", clock)).status, 200);
+    const expires = new Date(Date.now() + 30 * 86_400_000).toISOString();
+    const made = await create("--account", "ahead", "--expires", expires);
+    const line = new RegExp(`${made.id} .*, expires ${expires.slice(0, 10)}`);
+    assert.match(await list(), line);
+    const turned = await rotate(made, "--expires-in", "3600");
+    assert.ok(turned.said.includes("The key itself still expires at"), turned.said);
+    assert.equal(await statuses(made, turned), "200 200");
+    assert.match(await list(), line);
+  });
+  await t.step("creates at once of a new account share its environment", async () => {
+    await Promise.all([1, 2, 3, 4].map(() => create("--account", "crowd")));
+    const made = await sql`select from pay.environments where account = 'crowd'`;
+    assert.equal(made.length, 1);
+  });
+  await t.step("a name cannot control the terminal", async () => {
+    const { status: made } = await service.call("POST", "/api-v1-payments/v1/api_keys", {
+      body: { name: "x\u001b[2J\u009b31m\u202ey", scopes: ["payments:read"] },
+    });
+    assert.equal(made, 201);
+    const out = await list();
+    assert.ok(out.includes("x\\u001b[2J\\u009b31m\\u202ey"), out);
+  });
+  await t.step("revoke without a terminal requires --yes", async () => {
+    const made = await create();
+    const refused = await keys(env, "revoke", made.id);
+    assert.equal(refused.code, 1);
+    assert.match(refused.said, /--yes/);
+    assert.equal(await statuses(made), "200");
+    const done = await keys(env, "revoke", made.id, "--yes");
+    assert.equal(done.code, 0, done.said);
+    assert.equal(await statuses(made), "401");
+    const again = await keys(env, "revoke", made.id, "--yes");
+    assert.deepEqual([again.code, /revoked already/.test(again.said)], [1, true]);
+    const late = await keys(env, "rotate", made.id);
+    assert.deepEqual([late.code, late.out], [1, ""]);
+  });
+  await sql`
+    insert into pay.api_keys (id, environment_id, livemode, name)
+    select 'key_' || lpad(n::text, 26, '0'), ${service.other.environment_id}, false, 'full'
+    from generate_series(1, 99) as n`;
+  const at = (environment: string) => ["create", "--mode", "test", "--environment", environment];
+  /** [arguments, message, exit code] */
+  const refusals: [string[], RegExp, number][] = [
+    [at(`env_${"0".repeat(26)}`), /^--environment/, 1],
+    [at(service.live.environment_id), /^--mode test does not match --env/, 1],
+    [at(service.other.environment_id), /100 active keys already/, 1],
+    [["rotate", UNKNOWN_KEY], /no such key/, 1],
+    [["revoke", UNKNOWN_KEY, "--yes"], /no such key/, 1],
+    [["destroy"], /^Unknown command "destroy"/, 2],
+  ];
+  for (const [args, said, code] of refusals) {
+    await t.step(`refuses ${args.join(" ")}: ${said.source}`, async () => {
+      const refused = await keys(env, ...args);
+      assert.deepEqual([refused.code, refused.out], [code, ""], refused.said);
+      assert.match(refused.said, said);
+    });
   }
 });
 
@@ -233,13 +229,9 @@ Deno.test("deno task keys names DATABASE_URL if the database is unavailable or n
   assert.equal(away.code, 1);
   assert.match(away.said, /^DATABASE_URL /);
   assert.doesNotMatch(away.said, /hush/);
-  const empty = await createEmptyDatabase();
-  try {
-    const { code, said } = await keys({ DATABASE_URL: empty.url }, "list");
-    assert.deepEqual([code, /^DATABASE_URL .*supabase\/migrations/.test(said)], [1, true], said);
-  } finally {
-    await empty.drop();
-  }
+  await using empty = await createEmptyDatabase();
+  const { code, said } = await keys({ DATABASE_URL: empty.url }, "list");
+  assert.deepEqual([code, /^DATABASE_URL .*supabase\/migrations/.test(said)], [1, true], said);
 });
 
 Deno.test("deno task keys uses the embedded server, running or not", (t) =>

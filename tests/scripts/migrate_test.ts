@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { join } from "node:path";
 import {
   ForeignDatabaseError,
@@ -12,7 +12,7 @@ import {
   MigrationError,
 } from "../../apps/server/migrations/migrate.ts";
 import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
-import { createEmptyDatabase } from "../support/database/database.ts";
+import { connect, createEmptyDatabase } from "../support/database/database.ts";
 
 /** A folder of migrations and an empty database. */
 interface Scratch {
@@ -25,19 +25,15 @@ async function withScratch(
   files: Record<string, string>,
   test: (scratch: Scratch) => Promise<void>,
 ): Promise<void> {
+  await using open = new AsyncDisposableStack();
   const folder = await Deno.makeTempDir();
+  open.defer(() => Deno.remove(folder, { recursive: true }));
   for (const [file, text] of Object.entries(files)) {
     await Deno.writeTextFile(join(folder, file), text);
   }
-  const database = await createEmptyDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  try {
-    await test({ folder, url: database.url, sql });
-  } finally {
-    await sql.end();
-    await database.drop();
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using database = await createEmptyDatabase();
+  await using sql = connect(database.url);
+  await test({ folder, url: database.url, sql });
 }
 
 const TABLE = { "20260101000000_table.sql": "create table public.steps (n int);" };

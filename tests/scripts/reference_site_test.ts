@@ -25,15 +25,13 @@ Deno.test({
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
       await using open = new AsyncDisposableStack();
-      const database = await cloneDatabase();
-      open.defer(() => database.drop());
+      const database = open.use(await cloneDatabase());
       const product = await launchStart({
         DATA_DIR: join(folder, "data"),
         DATABASE_URL: database.url,
       });
       open.defer(async () => void await product.end());
-      const browser = await launchBrowser();
-      open.defer(() => browser.close());
+      const browser = open.use(await launchBrowser());
       for (const view of VIEWS) {
         await t.step(view.name, () => visit(browser, product, view));
       }

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { join } from "node:path";
-import { createEmptyDatabase } from "../support/database/database.ts";
+import { connect, createEmptyDatabase } from "../support/database/database.ts";
 import {
   launchStart,
   PROJECT_DIR,
@@ -204,9 +204,8 @@ Deno.test("deno task start migrates an older data folder, and refuses one of ano
     const record = async (change: (sql: postgres.Sql) => Promise<unknown>) => {
       const start = await launchStart(env);
       const url = await Deno.readTextFile(join(data_dir, "operator_url"));
-      const sql = postgres(url.trim(), { max: 1 });
+      await using sql = connect(url.trim());
       await change(sql);
-      await sql.end();
       await start.end();
     };
     const migrations = "supabase_migrations.schema_migrations";
@@ -235,34 +234,25 @@ Deno.test("deno task start migrates an older data folder, and refuses one of ano
 
 Deno.test("deno task start uses DATABASE_URL and starts no server of its own", () =>
   withTemporaryFolder(async (data_dir) => {
-    const database = await createEmptyDatabase();
-    try {
-      const start = await launchStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
-      assert.equal((await start.call("POST", PAYMENTS, PAYMENT)).status, 201);
-      assert(!start.output().includes(`:${new URL(database.url).password}@`), "its password");
-      assert.equal((await start.end()).code, 0);
-      await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
-    } finally {
-      await database.drop();
-    }
+    await using database = await createEmptyDatabase();
+    const start = await launchStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
+    assert.equal((await start.call("POST", PAYMENTS, PAYMENT)).status, 201);
+    assert(!start.output().includes(`:${new URL(database.url).password}@`), "its password");
+    assert.equal((await start.end()).code, 0);
+    await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
   }));
 
 Deno.test("deno task start refuses a DATABASE_URL with another isolation of transactions", () =>
   withTemporaryFolder(async (data_dir) => {
-    const database = await createEmptyDatabase();
-    const sql = postgres(database.url, { max: 1 });
-    try {
-      await sql.unsafe(`alter database "${new URL(database.url).pathname.slice(1)}"
-        set default_transaction_isolation = 'serializable'`);
-      const { code, output } = await runStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
-      assert.equal(code, 1);
-      assert.match(output, /^DATABASE_URL .*default_transaction_isolation is "serializable"/);
-      const [row] = await sql`select to_regnamespace('pay') as schema`;
-      assert.equal(row!.schema, null);
-    } finally {
-      await sql.end();
-      await database.drop();
-    }
+    await using database = await createEmptyDatabase();
+    await using sql = connect(database.url);
+    await sql.unsafe(`alter database "${new URL(database.url).pathname.slice(1)}"
+      set default_transaction_isolation = 'serializable'`);
+    const { code, output } = await runStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
+    assert.equal(code, 1);
+    assert.match(output, /^DATABASE_URL .*default_transaction_isolation is "serializable"/);
+    const [row] = await sql`select to_regnamespace('pay') as schema`;
+    assert.equal(row!.schema, null);
   }));
 
 Deno.test("deno task start names DATABASE_URL if its server is unavailable", () =>

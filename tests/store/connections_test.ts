@@ -7,57 +7,47 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import type { ApiError } from "../../shared/core/errors.ts";
-import { openDatabase, toApiError } from "../../shared/store/database.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { toApiError } from "../../shared/store/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
+import { openPool } from "../support/database/store_access.ts";
 
 Deno.test("query() reads dates in any DateStyle of the database", async () => {
   await using clone = await cloneDatabase();
-  const database = openDatabase({ url: clone.functions_url });
-  try {
-    const sql = postgres(clone.url, { max: 1, onnotice: () => {} });
-    await sql.unsafe(`alter database "${new URL(clone.url).pathname.slice(1)}"
-      set DateStyle = 'SQL, DMY'`);
-    await sql.end();
-    const rows = await database.query("select $1::timestamptz as at, $2::date::text as day", [
-      "2026-08-09T10:00:00.000Z",
-      "2026-08-09",
-    ]);
-    assert.deepEqual([...rows], [{ at: new Date("2026-08-09T10:00:00.000Z"), day: "2026-08-09" }]);
-  } finally {
-    await database.close();
-  }
+  await using database = openPool({ url: clone.functions_url });
+  await using sql = connect(clone.url);
+  await sql.unsafe(`alter database "${new URL(clone.url).pathname.slice(1)}"
+    set DateStyle = 'SQL, DMY'`);
+  const rows = await database.query("select $1::timestamptz as at, $2::date::text as day", [
+    "2026-08-09T10:00:00.000Z",
+    "2026-08-09",
+  ]);
+  assert.deepEqual([...rows], [{ at: new Date("2026-08-09T10:00:00.000Z"), day: "2026-08-09" }]);
 });
 
 Deno.test("query() uses the session that was used last", async (t) => {
-  const { functions_url: url, drop } = await cloneDatabase();
-  const database = openDatabase({ url, max_connections: 3 });
+  await using clone = await cloneDatabase();
+  await using database = openPool({ url: clone.functions_url, max_connections: 3 });
   const slow = "select pg_backend_pid() as pid, pg_sleep(0.05)::text";
   const sessionOf = async (text = "select pg_backend_pid() as pid") =>
     (await database.query<{ pid: number }>(text, []))[0]!.pid;
-  try {
-    const at_once = await Promise.all(Array.from({ length: 7 }, () => sessionOf(slow)));
-    await t.step("seven at once share three sessions", () => {
-      assert.equal(new Set(at_once).size, 3);
-    });
-    await t.step("one after another have one", async () => {
-      const in_turn = [];
-      for (let i = 0; i < 6; i++) in_turn.push(await sessionOf());
-      assert.equal(new Set(in_turn).size, 1);
-    });
-    await t.step("close() waits for what runs and what waits", async () => {
-      const last = Promise.all(Array.from({ length: 7 }, () => sessionOf(slow)));
-      // Each waits for the health of the database before it joins the queue.
-      await sessionOf("select 0 as pid");
-      await database.close();
-      assert.equal((await last).length, 7);
-      await assert.rejects(sessionOf(), { code: "service_unavailable" });
-    });
-  } finally {
+  const at_once = await Promise.all(Array.from({ length: 7 }, () => sessionOf(slow)));
+  await t.step("seven at once share three sessions", () => {
+    assert.equal(new Set(at_once).size, 3);
+  });
+  await t.step("one after another have one", async () => {
+    const in_turn = [];
+    for (let i = 0; i < 6; i++) in_turn.push(await sessionOf());
+    assert.equal(new Set(in_turn).size, 1);
+  });
+  await t.step("close() waits for what runs and what waits", async () => {
+    const last = Promise.all(Array.from({ length: 7 }, () => sessionOf(slow)));
+    // Each waits for the health of the database before it joins the queue.
+    await sessionOf("select 0 as pid");
     await database.close();
-    await drop();
-  }
+    assert.equal((await last).length, 7);
+    await assert.rejects(sessionOf(), { code: "service_unavailable" });
+  });
 });
 
 /** The bytes after the last row: CommandComplete of `select 1` and ReadyForQuery. */
@@ -65,7 +55,8 @@ const END_BYTES = 14 + 6;
 const QUERY = "select n::int as n from generate_series(1, $1::int) n";
 
 Deno.test("query() leaves no row of a broken response in the next one", async (t) => {
-  const clone = await cloneDatabase();
+  await using clone = await cloneDatabase();
+  await using cleanup = new AsyncDisposableStack();
   const url = new URL(clone.url);
   let is_armed = false;
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -86,25 +77,7 @@ Deno.test("query() leaves no row of a broken response in the next one", async (t
       target.readable.pipeThrough(cut).pipeTo(client.writable).catch(() => {});
     }
   })().catch(() => {});
-  const through = new URL(url);
-  through.port = String(listener.addr.port);
-  const database = openDatabase({ url: through.href, max_connections: 1 });
-  const ask = (rows: number) => database.query<{ n: number }>(QUERY, [rows]);
-  try {
-    assert.deepEqual([...await ask(1)], [{ n: 1 }]);
-    await t.step("the broken request is service_unavailable", async () => {
-      is_armed = true;
-      await assert.rejects(ask(1), { code: "service_unavailable" });
-      assert.equal(is_armed, false);
-    });
-    for (const rows of [1, 0, 3]) {
-      await t.step(`the next response, of ${rows} rows, is complete`, async () => {
-        const response = await ask(rows);
-        assert.deepEqual([...response], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
-      });
-    }
-  } finally {
-    await database.close();
+  cleanup.defer(async () => {
     listener.close();
     await serving;
     for (const connection of open) {
@@ -114,7 +87,22 @@ Deno.test("query() leaves no row of a broken response in the next one", async (t
         // The stream has already closed this connection.
       }
     }
-    await clone.drop();
+  });
+  const through = new URL(url);
+  through.port = String(listener.addr.port);
+  await using database = openPool({ url: through.href, max_connections: 1 });
+  const ask = (rows: number) => database.query<{ n: number }>(QUERY, [rows]);
+  assert.deepEqual([...await ask(1)], [{ n: 1 }]);
+  await t.step("the broken request is service_unavailable", async () => {
+    is_armed = true;
+    await assert.rejects(ask(1), { code: "service_unavailable" });
+    assert.equal(is_armed, false);
+  });
+  for (const rows of [1, 0, 3]) {
+    await t.step(`the next response, of ${rows} rows, is complete`, async () => {
+      const response = await ask(rows);
+      assert.deepEqual([...response], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
+    });
   }
 });
 
@@ -147,34 +135,26 @@ for (const [pooler, code, message, api_code] of REFUSALS) {
 }
 
 Deno.test("query() of PostgreSQL's own XX000 and 58000 is no 503", async () => {
-  const { url } = await cloneDatabase();
-  const database = openDatabase({ url, max_connections: 1 });
-  try {
-    for (const code of ["XX000", "58000"]) {
-      const raised = database.attempt(
-        `do $$ begin raise exception 'Tenant or user not found' using errcode = '${code}'; end $$`,
-        [],
-      );
-      const error = await raised.then(() => null, (error) => error);
-      assert.equal(error.code, code);
-      assert.equal(toApiError(error), error);
-    }
-  } finally {
-    await database.close();
+  await using clone = await cloneDatabase();
+  await using database = openPool({ url: clone.url, max_connections: 1 });
+  for (const code of ["XX000", "58000"]) {
+    const raised = database.attempt(
+      `do $$ begin raise exception 'Tenant or user not found' using errcode = '${code}'; end $$`,
+      [],
+    );
+    const error = await raised.then(() => null, (error) => error);
+    assert.equal(error.code, code);
+    assert.equal(toApiError(error), error);
   }
 });
 
 Deno.test("query() of a database that is read-only is a 503, and works again after it", async () => {
-  const { url } = await cloneDatabase();
-  const database = openDatabase({ url, max_connections: 1 });
+  await using clone = await cloneDatabase();
+  await using database = openPool({ url: clone.url, max_connections: 1 });
   const write = () => database.query("create table public.t ()", []);
-  try {
-    await database.query("set default_transaction_read_only = on", []);
-    const error = await write().then(() => null, (error) => error);
-    assert.deepEqual([error.code, error.cause.code], ["service_unavailable", "25006"]);
-    await database.query("set default_transaction_read_only = off", []);
-    await write();
-  } finally {
-    await database.close();
-  }
+  await database.query("set default_transaction_read_only = on", []);
+  const error = await write().then(() => null, (error) => error);
+  assert.deepEqual([error.code, error.cause.code], ["service_unavailable", "25006"]);
+  await database.query("set default_transaction_read_only = off", []);
+  await write();
 });

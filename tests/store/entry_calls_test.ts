@@ -1,13 +1,12 @@
 /** Calls of entry functions with one request each: tenants take turns. */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
-import { accessWith } from "../support/database/store_access.ts";
+import type postgres from "postgres";
+import { accessWith, openPool } from "../support/database/store_access.ts";
 import type { FairQueueBounds } from "../../shared/jobs/fair_queue.ts";
-import { openDatabase } from "../../shared/store/database.ts";
 import { EntryCalls } from "../../shared/store/entry_calls.ts";
 import { Retries } from "../../shared/jobs/retries.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 
 const ECHO = "select 'ok' as outcome, $1::text as body";
 
@@ -23,25 +22,20 @@ function callsCase(
   run: (calls: EntryCalls, statements: string[], holder: postgres.Sql) => Promise<void>,
 ): void {
   Deno.test(name, async () => {
-    const clone = await cloneDatabase();
+    await using clone = await cloneDatabase();
     const statements: string[] = [];
-    const database = openDatabase({
+    await using database = openPool({
       url: clone.functions_url,
       on_statement: (text) => statements.push(text),
     });
-    const holder = postgres(clone.url, { max: 1, onnotice: () => {} });
+    await using holder = connect(clone.url);
     const calls = new EntryCalls(database, bounds);
     for (const tenant of "abc") {
       for (const n of "12345") {
         calls.tenants.learn(tenant + n, { account: tenant, livemode: false });
       }
     }
-    try {
-      await run(calls, statements, holder);
-    } finally {
-      await Promise.all([database.close(), holder.end()]);
-      await clone.drop();
-    }
+    await run(calls, statements, holder);
   });
 }
 

@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { openDatabase } from "../../shared/store/database.ts";
 import { ProviderStore } from "../../shared/store/provider_store.ts";
 import {
   addAccount,
@@ -13,6 +12,7 @@ import {
   reserve,
   type Reserved,
 } from "../support/database/provider_flow.ts";
+import { openPool } from "../support/database/store_access.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 
@@ -107,27 +107,23 @@ const RECORDS = 40;
 providerCase("results share statements, and a refused one fails alone", async (_, given) => {
   const { service, sql, live, functions } = given;
   const statements: string[] = [];
-  const database = openDatabase({
+  await using database = openPool({
     url: service.database.functions_url,
     on_statement: (text) => statements.push(text),
   });
   const store = new ProviderStore(database);
-  try {
-    await addAccount(sql, live.environment_id);
+  await addAccount(sql, live.environment_id);
 
-    const made: Reserved[] = [];
-    for (let i = 0; i < RECORDS; i++) made.push(await reserve(functions, live));
-    const settled = await Promise.allSettled(made.map((one, i) => {
-      const record = completion(one);
-      const bad = { ...record.provider_events[0]!, outcome: "wrong" as "ignored" };
-      return store.record([i === 7 ? { ...record, provider_events: [bad] } : record]);
-    }));
-    const outcomes = settled.map((one) =>
-      one.status === "fulfilled" ? one.value[0]!.outcome : "refused"
-    );
-    assert.deepEqual(outcomes, outcomes.map((_, i) => i === 7 ? "refused" : "recorded"));
-    console.log(`${statements.length} statements`);
-  } finally {
-    await database.close();
-  }
+  const made: Reserved[] = [];
+  for (let i = 0; i < RECORDS; i++) made.push(await reserve(functions, live));
+  const settled = await Promise.allSettled(made.map((one, i) => {
+    const record = completion(one);
+    const bad = { ...record.provider_events[0]!, outcome: "wrong" as "ignored" };
+    return store.record([i === 7 ? { ...record, provider_events: [bad] } : record]);
+  }));
+  const outcomes = settled.map((one) =>
+    one.status === "fulfilled" ? one.value[0]!.outcome : "refused"
+  );
+  assert.deepEqual(outcomes, outcomes.map((_, i) => i === 7 ? "refused" : "recorded"));
+  console.log(`${statements.length} statements`);
 });

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { checkBooks } from "../../apps/operator/check_books.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
@@ -14,10 +14,16 @@ import { createPaymentsFunction } from "../../shared/functions/payments_function
 import { testWith } from "../support/common/programs.ts";
 import { runCommand } from "../support/common/running_command.ts";
 import { BASE_URL, MASTER_SECRET } from "../support/service/service.ts";
-import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import {
+  DEBIAN_15,
+  hasVersion,
+  startSupabaseServer,
+  type SupabaseServer,
+} from "../support/supabase/supabase_server.ts";
 import { shellBlock } from "../support/documents/operations_document.ts";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
+import { connect } from "../support/database/database.ts";
 
 const REALTIME = new URL("../support/exposure/supabase_realtime.sql", import.meta.url);
 const PAYMENTS = 60;
@@ -35,128 +41,118 @@ testWith(
   await hasVersion(15),
   "docs/operations/backup.md backs up and restores the service",
   async () => {
+    await using open = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "payments-backup-" });
-    const [old_server, new_server] = await Promise.all([
-      startSupabaseServer(15),
-      startSupabaseServer(15),
-    ]);
-    const before = postgres(old_server.admin_url, { max: 1, onnotice: () => {} });
-    const after = postgres(new_server.admin_url, { max: 1, onnotice: () => {} });
+    open.defer(() => Deno.remove(folder, { recursive: true }));
+    const [old_server, new_server] = await Promise.all(
+      [15, 15].map(async () => open.use(await startSupabaseServer(15))),
+    ) as [SupabaseServer, SupabaseServer];
+    await using before = connect(old_server.admin_url);
+    await using after = connect(new_server.admin_url);
     const env = {
       DATABASE_URL: old_server.url,
       NEW_DATABASE_URL: new_server.url,
       BACKUP: `${folder}/payments.dump`,
       PATH: `${DEBIAN_15}:${Deno.env.get("PATH")}`,
     };
-    try {
-      await migrate(old_server.url);
-      const key = await makeSandboxKey(old_server.url);
-      const first = await responsesOf(old_server.url, key);
-      // The schema payments is not in the backup, but what pay.expose makes in our tables is.
-      await before.unsafe(await Deno.readTextFile(REALTIME)).simple();
-      await exposeOn(old_server.url);
-      await runShell(await shellBlock("Backup"), env);
-      const as_postgres = postgres(new_server.url, { max: 1, onnotice: () => {} });
-      await as_postgres.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
-      await as_postgres.end();
-      const restore = await shellBlock("Restore");
-      const copy = await Deno.readFile(env.BACKUP);
-      const schemas = async (sql: postgres.Sql) =>
-        (await sql`select from pg_namespace where nspname = 'pay'`).length;
-      const broken = `${folder}/broken.dump`;
-      const failing = { ...env, BACKUP: broken };
-      await Deno.writeFile(broken, copy.subarray(0, copy.length - 1000));
-      await assert.rejects(runShell(restore, failing), /pg_restore: error/);
-      assert.equal(await schemas(after), 0, "a cut-off copy changes nothing");
-      // The compressed rows of the first table.
-      const rows = copy.findIndex((byte, index) => byte === 0x78 && copy[index + 1] === 0x9c);
-      copy.fill(0, rows, rows + 10);
-      await Deno.writeFile(broken, copy);
-      await assert.rejects(runShell(restore, failing), /pg_restore: error/);
-      assert.equal(await schemas(after), 1);
-      await assert.rejects(runShell(restore, env), /schema "pay" already exists/);
-      await runShell(await shellBlock("After a restore that failed"), env);
-      assert.equal(await schemas(after), 0);
-      await runShell(restore, env);
+    await migrate(old_server.url);
+    const key = await makeSandboxKey(old_server.url);
+    const first = await responsesOf(old_server.url, key);
+    // The schema payments is not in the backup, but what pay.expose makes in our tables is.
+    await before.unsafe(await Deno.readTextFile(REALTIME)).simple();
+    await exposeOn(old_server.url);
+    await runShell(await shellBlock("Backup"), env);
+    await after.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
+    const restore = await shellBlock("Restore");
+    const copy = await Deno.readFile(env.BACKUP);
+    const schemas = async (sql: postgres.Sql) =>
+      (await sql`select from pg_namespace where nspname = 'pay'`).length;
+    const broken = `${folder}/broken.dump`;
+    const failing = { ...env, BACKUP: broken };
+    await Deno.writeFile(broken, copy.subarray(0, copy.length - 1000));
+    await assert.rejects(runShell(restore, failing), /pg_restore: error/);
+    assert.equal(await schemas(after), 0, "a cut-off copy changes nothing");
+    // The compressed rows of the first table.
+    const rows = copy.findIndex((byte, index) => byte === 0x78 && copy[index + 1] === 0x9c);
+    copy.fill(0, rows, rows + 10);
+    await Deno.writeFile(broken, copy);
+    await assert.rejects(runShell(restore, failing), /pg_restore: error/);
+    assert.equal(await schemas(after), 1);
+    await assert.rejects(runShell(restore, env), /schema "pay" already exists/);
+    await runShell(await shellBlock("After a restore that failed"), env);
+    assert.equal(await schemas(after), 0);
+    await runShell(restore, env);
 
-      const own = await after`delete from supabase_migrations.schema_migrations
-        where version = '20200101000000' returning name`;
-      assert.deepEqual([...own], [{ name: "own" }]);
-      const record = (sql: postgres.Sql) =>
-        sql`select version, name from supabase_migrations.schema_migrations order by version`;
-      assert.deepEqual([...await record(after)], [...await record(before)]);
+    const own = await after`delete from supabase_migrations.schema_migrations
+      where version = '20200101000000' returning name`;
+    assert.deepEqual([...own], [{ name: "own" }]);
+    const record = (sql: postgres.Sql) =>
+      sql`select version, name from supabase_migrations.schema_migrations order by version`;
+    assert.deepEqual([...await record(after)], [...await record(before)]);
 
-      const count = async (sql: postgres.Sql) => (await sql`select from pay.payments`).length;
-      assert.deepEqual([await count(before), await count(after)], [PAYMENTS, PAYMENTS]);
-      const invariants = await after`select invariant, breaches::int from pay.check_books()`;
-      assert.ok(invariants.length > 10);
-      assert.deepEqual(invariants.filter(({ breaches }) => breaches > 0), []);
-      assert.deepEqual(await digestOf(after), await digestOf(before));
-      assert.deepEqual(
-        await describeSchema(new_server.admin_url),
-        await describeSchema(old_server.admin_url),
-      );
-      assert.deepEqual(await migrate(new_server.url), []);
-      const verdicts = await checkBooks(after);
-      assert.ok(verdicts.length > 0);
-      assert.deepEqual(verdicts.filter(({ breaches }) => breaches > 0), []);
-      // Every repeated request is a replay.
-      assert.deepEqual(await responsesOf(new_server.url, key), first);
-      assert.equal(await count(after), PAYMENTS);
-      // The trigger is there without its procedure. That fails no payment.
-      await after`update pay.payments set customer_id = 'u1'`;
-      await exposeOn(new_server.url);
-      assert.equal(
-        (await after`select from pg_trigger where tgname = 'payments_broadcast'`).length,
-        0,
-      );
-    } finally {
-      await Promise.all([before.end(), after.end()]);
-      await Promise.all([old_server.close(), new_server.close()]);
-      await Deno.remove(folder, { recursive: true });
-    }
+    const count = async (sql: postgres.Sql) => (await sql`select from pay.payments`).length;
+    assert.deepEqual([await count(before), await count(after)], [PAYMENTS, PAYMENTS]);
+    const invariants = await after`select invariant, breaches::int from pay.check_books()`;
+    assert.ok(invariants.length > 10);
+    assert.deepEqual(invariants.filter(({ breaches }) => breaches > 0), []);
+    assert.deepEqual(await digestOf(after), await digestOf(before));
+    assert.deepEqual(
+      await describeSchema(new_server.admin_url),
+      await describeSchema(old_server.admin_url),
+    );
+    assert.deepEqual(await migrate(new_server.url), []);
+    const verdicts = await checkBooks(after);
+    assert.ok(verdicts.length > 0);
+    assert.deepEqual(verdicts.filter(({ breaches }) => breaches > 0), []);
+    // Every repeated request is a replay.
+    assert.deepEqual(await responsesOf(new_server.url, key), first);
+    assert.equal(await count(after), PAYMENTS);
+    // The trigger is there without its procedure. That fails no payment.
+    await after`update pay.payments set customer_id = 'u1'`;
+    await exposeOn(new_server.url);
+    assert.equal(
+      (await after`select from pg_trigger where tgname = 'payments_broadcast'`).length,
+      0,
+    );
   },
 );
 
 /** Shows the sandbox to the users of the project. */
 async function exposeOn(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await using sql = connect(url);
   await sql`select pay.expose('one', 'test')`;
-  await sql.end();
 }
 
 /** Creates payments, each with its own idempotency key. Returns the responses. */
 async function responsesOf(database_url: string, key: string): Promise<string[]> {
+  await using open = new AsyncDisposableStack();
   const deps = createDependencies({
     database_url,
     base_url: BASE_URL,
     webhook_master_secret: MASTER_SECRET,
     log: () => {},
   });
+  open.defer(deps.close);
   const serve = createPaymentsFunction(deps);
-  try {
-    return await Promise.all(Array.from({ length: PAYMENTS }, async (_, i) => {
-      const response = await serve(
-        new Request("http://localhost/api-v1-payments/v1/payments", {
-          method: "POST",
-          headers: {
-            Authorization: `Bearer ${key}`,
-            "Content-Type": "application/json",
-            "Idempotency-Key": `order-${i}`,
-          },
-          body: JSON.stringify({
-            amount: 1000 + i,
-            currency: ["EUR", "USD", "JPY"][i % 3],
-            outcome: ["success", "refunded", "chargeback"][i % 3],
-          }),
+  return await Promise.all(Array.from({ length: PAYMENTS }, async (_, i) => {
+    const response = await serve(
+      new Request("http://localhost/api-v1-payments/v1/payments", {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${key}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": `order-${i}`,
+        },
+        body: JSON.stringify({
+          amount: 1000 + i,
+          currency: ["EUR", "USD", "JPY"][i % 3],
+          outcome: ["success", "refunded", "chargeback"][i % 3],
         }),
-      );
-      assert.equal(response.status, 201);
-      return await response.text();
-    }));
-  } finally {
-    await deps.close();
-  }
+      }),
+    );
+    assert.equal(response.status, 201);
+    return await response.text();
+  }));
 }
 
 /** A digest of the rows of each table. */

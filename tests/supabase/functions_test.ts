@@ -14,7 +14,7 @@ import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
 import { testWith } from "../support/common/programs.ts";
 import { until } from "../support/common/until.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { block } from "../support/documents/operations_document.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
@@ -26,9 +26,9 @@ import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
 const NAME = "api-v1-payments";
 
 Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (t) => {
-  const database = await cloneDatabase();
+  await using database = await cloneDatabase();
   const key = await makeSandboxKey(database.url);
-  const process = await startFunctions([NAME], {
+  await using process = await startFunctions([NAME], {
     PAYMENTS_DB_URL: database.functions_url,
     PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
     WEBHOOK_MASTER_SECRET: MASTER_SECRET,
@@ -44,28 +44,23 @@ Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (
     await until("a promise is passed on", () => process.handedOver() > before);
     return process.handedOver() - before;
   };
-  try {
-    const endpoint = { url: "http://127.0.0.1:40999/hook", events: ["*"] };
-    const { status, text } = await post("/v1/webhook_endpoints", key, endpoint);
-    assert.equal(status, 201, text);
-    await t.step("after a payment with an endpoint", async () => {
-      const count = await handedOver(async () => {
-        const body = { amount: 100, currency: "EUR", outcome: "success" };
-        assert.equal((await post("/v1/payments", key, body)).status, 201);
-      });
-      assert.ok(count > 0);
+  const endpoint = { url: "http://127.0.0.1:40999/hook", events: ["*"] };
+  const { status, text } = await post("/v1/webhook_endpoints", key, endpoint);
+  assert.equal(status, 201, text);
+  await t.step("after a payment with an endpoint", async () => {
+    const count = await handedOver(async () => {
+      const body = { amount: 100, currency: "EUR", outcome: "success" };
+      assert.equal((await post("/v1/payments", key, body)).status, 201);
     });
-    await t.step("after POST /internal/relay", async () => {
-      const count = await handedOver(async () => {
-        assert.equal((await post("/internal/relay", RELAY_TOKEN)).status, 202);
-      });
-      assert.ok(count > 0);
+    assert.ok(count > 0);
+  });
+  await t.step("after POST /internal/relay", async () => {
+    const count = await handedOver(async () => {
+      assert.equal((await post("/internal/relay", RELAY_TOKEN)).status, 202);
     });
-    assert.deepEqual(process.complaints, []);
-  } finally {
-    await process.close();
-    await database.drop();
-  }
+    assert.ok(count > 0);
+  });
+  assert.deepEqual(process.complaints, []);
 });
 
 const SEED = new URL("../../supabase/seed.sql", import.meta.url);
@@ -75,18 +70,14 @@ testWith(
   await findPgbouncer() !== null,
   "docs/operations/deploy.md makes a login for the functions",
   async (t) => {
-    await using open = new AsyncDisposableStack();
-    const server = await startSupabaseServer(17);
-    open.defer(() => server.close());
+    await using server = await startSupabaseServer(17);
     const role = { name: "pay_functions", password: randomPassword() };
-    const operator = postgres(server.url, { max: 1, onnotice: () => {} });
-    open.defer(() => operator.end());
+    await using operator = connect(server.url);
     await migrate(server.url);
     const statements = await block("A login of its own for the functions", "sql");
     await operator.unsafe(statements.replace("<password>", role.password)).simple();
     await operator.unsafe(await Deno.readTextFile(SEED)).simple();
-    const pooler = await startPgbouncer(server.port, role);
-    open.defer(() => pooler.close());
+    await using pooler = await startPgbouncer(server.port, role);
     const url = (port: number) =>
       `postgres://${role.name}:${role.password}@127.0.0.1:${port}/postgres`;
     for (const [way, port] of [["straight", server.port], ["pooled", pooler.port]] as const) {
@@ -100,7 +91,7 @@ testWith(
         await sql.end();
       });
       await t.step(`${way}: the function creates a payment`, async () => {
-        const process = await startFunctions(["api-v1-payments"], {
+        await using process = await startFunctions(["api-v1-payments"], {
           PAYMENTS_DB_URL: url(port),
           PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
           ...(way === "pooled" && { DB_PREPARE: "false" }),
@@ -108,7 +99,6 @@ testWith(
         const options = { key: PUBLISHED_TEST_KEY, body: { amount: 1, currency: "EUR" } };
         const { status, text } = await keyedCall(process.origin, "POST", PAYMENTS, options);
         assert.equal(status, 201, text);
-        await process.close();
       });
     }
   },

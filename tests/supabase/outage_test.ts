@@ -38,8 +38,7 @@ async function openPatient(
   open: AsyncDisposableStack,
   connect: (server: SupabaseServer) => Promise<Record<string, string>>,
 ) {
-  const server = await startSupabaseServer(17);
-  open.defer(() => server.close());
+  const server = open.use(await startSupabaseServer(17));
   await migrate(server.url);
   const admin = postgres(server.admin_url, {
     max: 1,
@@ -49,12 +48,13 @@ async function openPatient(
   });
   open.defer(() => admin.end({ timeout: 1 }));
   const key = await makeSandboxKey(server.url);
-  const process = await startFunctions([NAME], {
-    ...await connect(server),
-    PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
-    RATE_LIMIT_PER_SECOND: "0",
-  });
-  open.defer(async () => void await process.close());
+  const process = open.use(
+    await startFunctions([NAME], {
+      ...await connect(server),
+      PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
+      RATE_LIMIT_PER_SECOND: "0",
+    }),
+  );
   /** Creates a payment. Fails unless the response is 201 or a 503 in the right form. */
   async function pay(): Promise<201 | 503> {
     const payment = { amount: 100, currency: "EUR", outcome: "success" };

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { testWith } from "../support/common/programs.ts";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
@@ -16,7 +16,7 @@ import { keyedCall } from "../support/service/keyed_call.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
-import { cloneDatabase } from "../support/database/database.ts";
+import { cloneDatabase, connect } from "../support/database/database.ts";
 import { copyProject } from "../support/supabase/supabase_cli.ts";
 import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase/supabase_server.ts";
 
@@ -35,9 +35,9 @@ for (const version of VERSIONS) {
 async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
   // Supabase offers pg_cron and pg_net. The other server shows that the service can do without.
   const offers_extensions = version === 17;
-  const server = await startSupabaseServer(version, {}, { offers_extensions });
-  const project = await copyProject();
-  const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
+  await using server = await startSupabaseServer(version, {}, { offers_extensions });
+  await using project = await copyProject();
+  await using sql = connect(server.admin_url);
   const target = `--remote=${server.url}`;
   /** Runs a command that must succeed without a warning. */
   const run = async (...args: string[]) => {
@@ -46,97 +46,85 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
     assert.doesNotMatch(said.stderr + said.stdout, /WARN/);
     return said;
   };
-  try {
-    await t.step("applies every migration as postgres", async () => {
-      await run("db", "push", "--yes");
-      const files = await Array.fromAsync(Deno.readDir(`${project.path}/supabase/migrations`));
-      const rows = await sql`select version from supabase_migrations.schema_migrations`;
-      assert.equal(rows.length, files.length);
-      const owners = await sql`select distinct r.rolname from pg_class c
-        join pg_roles r on r.oid = c.relowner where c.relnamespace = 'pay'::regnamespace`;
-      assert.deepEqual(owners.map(({ rolname }) => rolname), ["pay_owner"]);
-    });
-    await t.step("makes the jobs that step 6 of the deployment checks", async () => {
-      if (!offers_extensions) {
-        const [row] = await sql`select to_regnamespace('cron') as cron`;
-        return assert.equal(row!.cron, null);
-      }
-      const as_postgres = postgres(server.url, { max: 1, onnotice: () => {} });
-      const checked = await as_postgres.unsafe(
-        await block("Deploying to a Supabase project", "sql", 2),
-      );
-      assert.deepEqual(
-        checked.map(({ jobname }) => jobname),
-        ["pay-cron-log", "pay-dispatcher", "pay-invariants", "pay-retention", "pay-search"],
-      );
-      for (const { active } of checked) assert.equal(active, true);
-      await as_postgres.end();
-    });
-    await t.step("leaves nothing to do for migrate()", async () => {
-      assert.deepEqual(await migrate(server.url), []);
-    });
-    await t.step("makes the schema that migrate() makes", async () => {
-      const ours = await cloneDatabase();
-      try {
-        assert.deepEqual(await describeSchema(server.admin_url), await describeSchema(ours.url));
-      } finally {
-        await ours.drop();
-      }
-    });
-    for (const role of DATA_API_ROLES) {
-      await t.step(`lets ${role} see and execute nothing`, () => assertShut(sql, role));
+  await t.step("applies every migration as postgres", async () => {
+    await run("db", "push", "--yes");
+    const files = await Array.fromAsync(Deno.readDir(`${project.path}/supabase/migrations`));
+    const rows = await sql`select version from supabase_migrations.schema_migrations`;
+    assert.equal(rows.length, files.length);
+    const owners = await sql`select distinct r.rolname from pg_class c
+      join pg_roles r on r.oid = c.relowner where c.relnamespace = 'pay'::regnamespace`;
+    assert.deepEqual(owners.map(({ rolname }) => rolname), ["pay_owner"]);
+  });
+  await t.step("makes the jobs that step 6 of the deployment checks", async () => {
+    if (!offers_extensions) {
+      const [row] = await sql`select to_regnamespace('cron') as cron`;
+      return assert.equal(row!.cron, null);
     }
-    if (version === 15) return;
-    await t.step("does nothing the second time", async () => {
-      const before = await describeSchema(server.admin_url);
-      const { stdout, stderr } = await run("db", "push", "--yes");
-      assert.match(stdout + stderr, /up to date/);
-      assert.deepEqual(await describeSchema(server.admin_url), before);
-    });
-    await t.step("leaves nothing that db advisors warns of", async () => {
-      await run("db", "advisors", "--fail-on", "warn", "--level", "warn");
-    });
-    await t.step("leaves no table of the service to gen types", async () => {
-      const ours = await run("gen", "types", "--schema", "pay");
-      assert.match(ours.stdout, /"configure_relay":/);
-      assert.match(ours.stdout, /Tables: \{\s*\[_ in never\]: never/);
-      const exposed = await run("gen", "types", "--schema", "public");
-      assert.doesNotMatch(exposed.stdout, /payments|api_keys/);
-    });
-    await t.step("applies seed.sql, which makes the demo account once", async () => {
-      for (let i = 0; i < 2; i++) await run("db", "push", "--yes", "--include-seed");
-      // The CLI may skip a seed that it has run. Run by hand, the seed changes nothing either.
-      const seed = await Deno.readTextFile(`${project.path}/supabase/seed.sql`);
-      const as_postgres = postgres(server.url, { max: 1, onnotice: () => {} });
-      await as_postgres.unsafe(seed).simple();
-      await as_postgres.end();
-      const environments = await sql`
-        select id, account, livemode, name from pay.environments order by id`;
-      assert.deepEqual([...environments], [
-        { ...DEMO_ENVIRONMENTS.test, account: DEMO_ACCOUNT, livemode: false },
-        { ...DEMO_ENVIRONMENTS.live, account: DEMO_ACCOUNT, livemode: true },
-      ]);
-      assert.equal((await sql`select from pay.api_keys`).length, 1);
-    });
-    for (const [base_url, status] of [["http://127.0.0.1", 201], ["https://x.co", 401]] as const) {
-      await t.step(`leaves a demo key that gets ${status} from ${base_url}`, async () => {
-        const process = await startFunctions(["api-v1-payments"], {
-          SUPABASE_DB_URL: server.url,
-          PUBLIC_BASE_URL: `${base_url}/functions/v1`,
-        });
-        try {
-          const options = { key: PUBLISHED_TEST_KEY, body: { amount: 1, currency: "EUR" } };
-          const paid = await keyedCall(process.origin, "POST", PAYMENTS, options);
-          assert.equal(paid.status, status, paid.text);
-        } finally {
-          await process.close();
-        }
+    await using as_postgres = connect(server.url);
+    const checked = await as_postgres.unsafe(
+      await block("Deploying to a Supabase project", "sql", 2),
+    );
+    assert.deepEqual(
+      checked.map(({ jobname }) => jobname),
+      ["pay-cron-log", "pay-dispatcher", "pay-invariants", "pay-retention", "pay-search"],
+    );
+    for (const { active } of checked) assert.equal(active, true);
+  });
+  await t.step("leaves nothing to do for migrate()", async () => {
+    assert.deepEqual(await migrate(server.url), []);
+  });
+  await t.step("makes the schema that migrate() makes", async () => {
+    await using ours = await cloneDatabase();
+    assert.deepEqual(await describeSchema(server.admin_url), await describeSchema(ours.url));
+  });
+  for (const role of DATA_API_ROLES) {
+    await t.step(`lets ${role} see and execute nothing`, () => assertShut(sql, role));
+  }
+  if (version === 15) return;
+  await t.step("does nothing the second time", async () => {
+    const before = await describeSchema(server.admin_url);
+    const { stdout, stderr } = await run("db", "push", "--yes");
+    assert.match(stdout + stderr, /up to date/);
+    assert.deepEqual(await describeSchema(server.admin_url), before);
+  });
+  await t.step("leaves nothing that db advisors warns of", async () => {
+    await run("db", "advisors", "--fail-on", "warn", "--level", "warn");
+  });
+  await t.step("leaves no table of the service to gen types", async () => {
+    const ours = await run("gen", "types", "--schema", "pay");
+    assert.match(ours.stdout, /"configure_relay":/);
+    assert.match(ours.stdout, /Tables: \{\s*\[_ in never\]: never/);
+    const exposed = await run("gen", "types", "--schema", "public");
+    assert.doesNotMatch(exposed.stdout, /payments|api_keys/);
+  });
+  await t.step("applies seed.sql, which makes the demo account once", async () => {
+    for (let i = 0; i < 2; i++) await run("db", "push", "--yes", "--include-seed");
+    // The CLI may skip a seed that it has run. Run by hand, the seed changes nothing either.
+    const seed = await Deno.readTextFile(`${project.path}/supabase/seed.sql`);
+    await using as_postgres = connect(server.url);
+    await as_postgres.unsafe(seed).simple();
+    const environments = await sql`
+      select id, account, livemode, name from pay.environments order by id`;
+    assert.deepEqual([...environments], [
+      { ...DEMO_ENVIRONMENTS.test, account: DEMO_ACCOUNT, livemode: false },
+      { ...DEMO_ENVIRONMENTS.live, account: DEMO_ACCOUNT, livemode: true },
+    ]);
+    assert.equal((await sql`select from pay.api_keys`).length, 1);
+  });
+  for (const [base_url, status] of [["http://127.0.0.1", 201], ["https://x.co", 401]] as const) {
+    await t.step(`leaves a demo key that gets ${status} from ${base_url}`, async () => {
+      const process = await startFunctions(["api-v1-payments"], {
+        SUPABASE_DB_URL: server.url,
+        PUBLIC_BASE_URL: `${base_url}/functions/v1`,
       });
-    }
-  } finally {
-    await sql.end();
-    await project.close();
-    await server.close();
+      try {
+        const options = { key: PUBLISHED_TEST_KEY, body: { amount: 1, currency: "EUR" } };
+        const paid = await keyedCall(process.origin, "POST", PAYMENTS, options);
+        assert.equal(paid.status, status, paid.text);
+      } finally {
+        await process.close();
+      }
+    });
   }
 }
 

@@ -5,7 +5,6 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { poison, POISON_CODE, poisonFunction } from "../support/database/poison.ts";
@@ -16,6 +15,7 @@ import { AT } from "../support/webhook/dispatcher_polls.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import { addEndpoint, holdResponses, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { connect } from "../support/database/database.ts";
 
 const MAX_OF_NEW = 4;
 const EXCLUDED_MS = 10 * 60_000;
@@ -163,7 +163,7 @@ webhookCase("results wait for the database, without a busy loop", async (t, serv
   const name = pathname.slice(1);
   const server = new URL(service.database.url);
   server.pathname = "/postgres";
-  const admin = postgres(server.href, { max: 1, onnotice: () => {} });
+  await using admin = connect(server.href);
   try {
     await admin`alter database ${admin(name)} allow_connections false`;
     await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
@@ -188,7 +188,6 @@ webhookCase("results wait for the database, without a busy loop", async (t, serv
     });
   } finally {
     await admin`alter database ${admin(name)} allow_connections true`;
-    await admin.end();
   }
 });
 

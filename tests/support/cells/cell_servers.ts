@@ -5,7 +5,6 @@
  */
 
 import { fileURLToPath } from "node:url";
-import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { migrate } from "../../../apps/server/migrations/migrate.ts";
 import { launchCommand, type RunningCommand } from "../common/running_command.ts";
@@ -13,6 +12,7 @@ import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
 import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
 import { startHaproxy } from "../proxy/cells_proxy.ts";
+import { connect } from "../database/database.ts";
 
 const OPERATOR = fileURLToPath(new URL("../../../apps/operator/operator.ts", import.meta.url));
 /** An attempt is over before, also on a slow machine: otherwise it is made again. */
@@ -78,14 +78,11 @@ export async function openCell(
   disks?: Disks,
 ) {
   const settings = { wal_level: "logical", max_connections: "200", ...(disks && SMALL_WAL) };
-  const server = await startSupabaseServer(17, settings, disks && { disks });
-  open.defer(server.close);
-  const admin = postgres(server.admin_url, { max: 1, onnotice: () => {} });
+  const server = open.use(await startSupabaseServer(17, settings, disks && { disks }));
+  await using admin = connect(server.admin_url);
   await admin`grant pg_create_subscription to postgres`;
-  await admin.end();
   await migrate(server.url, undefined, undefined, () => {});
-  const sql = postgres(server.admin_url, { max: 2, onnotice: () => {} });
-  open.defer(() => sql.end());
+  const sql = open.use(connect(server.admin_url, 2));
   const functions = await launchServer(server.url, { lease_ms: LEASE_MS });
   open.defer(functions.kill);
   return {

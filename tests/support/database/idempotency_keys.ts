@@ -1,7 +1,8 @@
 /** Idempotency keys that a test stores itself, as a request of another server does. */
 
-import postgres from "postgres";
+import type postgres from "postgres";
 import type { TestService } from "../service/service.ts";
+import { connect } from "./database.ts";
 
 /** Claims a key in a transaction that stays open. The caller ends the connection. */
 export async function claimKey(
@@ -10,9 +11,9 @@ export async function claimKey(
   hash: string,
   body: string,
 ): Promise<postgres.Sql> {
-  const connection = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const connection = connect(service.database.url);
   await connection`begin`;
-  await insertKey(connection, service, key, hash, body, Date.now());
+  await storeKey(service, key, hash, body, Date.now(), connection);
   return connection;
 }
 
@@ -23,17 +24,7 @@ export async function storeKey(
   hash: string,
   body: string,
   at_ms: number,
-): Promise<void> {
-  await insertKey(service.sql, service, key, hash, body, at_ms);
-}
-
-async function insertKey(
-  sql: postgres.Sql,
-  service: TestService,
-  key: string,
-  hash: string,
-  body: string,
-  at_ms: number,
+  sql = service.sql,
 ): Promise<void> {
   const { id } = service.key;
   const environment_id = await service.environmentOf(service.key);

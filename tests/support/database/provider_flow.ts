@@ -5,9 +5,9 @@ import postgres from "postgres";
 import { connect } from "./database.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { ChainStore } from "../../../shared/store/chain_store.ts";
-import { openDatabase } from "../../../shared/store/database.ts";
 import type { NewOperationRow, OperationResult } from "../../../shared/store/operation_row.ts";
 import type { HandledProviderEvent, ProviderRecord } from "../../../shared/store/provider_rows.ts";
+import { openPool } from "./store_access.ts";
 import { ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
@@ -22,9 +22,9 @@ export const LEASE_MS = 15_000;
 export function openProviderStore(
   { database: { functions_url } }: { database: { functions_url: string } },
 ): { store: ProviderStore; chain_store: ChainStore } & AsyncDisposable {
-  const database = openDatabase({ url: functions_url });
+  const database = openPool({ url: functions_url });
   const [store, chain_store] = [new ProviderStore(database), new ChainStore(database)];
-  return { store, chain_store, [Symbol.asyncDispose]: () => database.close() };
+  return { store, chain_store, [Symbol.asyncDispose]: database.close };
 }
 
 /** The parts that a test of the live flow gets. */

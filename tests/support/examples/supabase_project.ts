@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import postgres from "postgres";
 import { PaymentsClient } from "../../../packages/client/mod.ts";
 import { outputOf } from "../common/running_command.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
@@ -13,6 +12,7 @@ import { codeBlocks } from "../documents/readme_document.ts";
 import { deployService } from "../supabase/deployed_service.ts";
 import type { FunctionProcess } from "../supabase/function_process.ts";
 import { PROJECT_REF } from "../supabase/supabase_cli.ts";
+import { connect } from "../database/database.ts";
 
 const README = new URL("../../../examples/supabase_orders/README.md", import.meta.url);
 
@@ -20,8 +20,7 @@ const README = new URL("../../../examples/supabase_orders/README.md", import.met
 export async function openSupabaseProject() {
   await using opening = new AsyncDisposableStack();
   const { api, server, project, run, start } = await deployService(opening);
-  const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
-  opening.defer(() => sql.end());
+  const sql = opening.use(connect(server.admin_url));
   const key = await makeSandboxKey(server.url);
   const own = {
     CHECKOUT_URL: "https://pay.example.com/",

@@ -32,8 +32,7 @@ export type ExposedProject = Awaited<ReturnType<typeof openExposedProject>>;
 /** Starts the project. */
 export async function openExposedProject(version: 15 | 17) {
   await using opening = new AsyncDisposableStack();
-  const server = await startSupabaseServer(version);
-  opening.defer(() => server.close());
+  const server = opening.use(await startSupabaseServer(version));
   const notices: string[] = [];
   const options = {
     max: 1,

@@ -12,8 +12,7 @@ const PAYMENT = { amount: 1999, currency: "EUR", outcome: "success" } as const;
 /** A project with a receiver. `open` closes everything. */
 async function openListenCase(served: ServedService, folder: string, open: AsyncDisposableStack) {
   await Deno.mkdir(folder, { recursive: true });
-  const receiver = openRecorder();
-  open.defer(receiver.close);
+  const receiver = open.use(openRecorder());
   const env = variablesOf(served);
   const forward_to = receiver.url("/webhooks");
   return {

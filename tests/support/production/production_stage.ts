@@ -4,10 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { showRecord } from "../../../apps/operator/migrate.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
-import { cloneDatabase, type TestDatabase } from "../database/database.ts";
+import { cloneDatabase, connect, type TestDatabase } from "../database/database.ts";
 import { freePort } from "../common/free_port.ts";
 import { keyedCall } from "../service/keyed_call.ts";
 import { type Instance, launchInstance } from "./serve_process.ts";
@@ -32,8 +31,7 @@ export async function openStage(
   open.defer(database.drop);
   await showRecord(database.url);
   const key = await makeSandboxKey(database.url, options.prefix);
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  open.defer(() => sql.end());
+  const sql = open.use(connect(database.url));
   return {
     /** The key of a sandbox. */
     key,

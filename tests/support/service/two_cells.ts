@@ -6,13 +6,12 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { DEFAULT_KEY_PREFIX } from "../../../shared/core/api_key.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import type { LogLine } from "../../../shared/http/log_line.ts";
 import { until } from "../common/until.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
-import { cloneDatabase, type TestDatabase, testServer } from "../database/database.ts";
+import { cloneDatabase, connect, type TestDatabase, testServer } from "../database/database.ts";
 import { startHaproxy } from "../proxy/cells_proxy.ts";
 import { startFunctions } from "../supabase/function_process.ts";
 import { keyedCall } from "./keyed_call.ts";
@@ -51,8 +50,7 @@ export function openCells(settings: Settings, on_line: (line: LogLine) => void):
     if (is_started && !line.route.endsWith("/health")) on_line(line);
   };
   const start = async () => {
-    const database = await cloneDatabase();
-    open.defer(database.drop);
+    const database = open.use(await cloneDatabase());
     const other_environment = environmentOf({ ...settings, database_url: database.functions_url });
     const processes = await Promise.all(
       [own_environment, other_environment].map(async (environment) => {
@@ -115,9 +113,8 @@ async function payInOther(base_url: string, database: TestDatabase): Promise<str
 }
 
 async function assertOnePayment(database: TestDatabase): Promise<void> {
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  await using sql = connect(database.url);
   const [row] = await sql`select count(*)::int as n from pay.payments`;
-  await sql.end();
   assert.equal(row!.n, 1, "the payments in the other cell");
 }
 

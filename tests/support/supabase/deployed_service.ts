@@ -16,12 +16,9 @@ import { startSupabaseServer } from "./supabase_server.ts";
  * @param planted files of the checkout beside those of the repository
  */
 export async function deployService(open: AsyncDisposableStack, planted: readonly string[] = []) {
-  const project = await copyProject();
-  open.defer(() => project.close());
-  const api = await openManagementApi(project.path);
-  open.defer(() => api.close());
-  const server = await startSupabaseServer(17);
-  open.defer(() => server.close());
+  const project = open.use(await copyProject());
+  const api = open.use(await openManagementApi(project.path));
+  const server = open.use(await startSupabaseServer(17));
   const folder = await Deno.makeTempDir({ prefix: "payments-uploaded-" });
   open.defer(() => Deno.remove(folder, { recursive: true }));
   for (const path of planted) {
@@ -53,9 +50,7 @@ export async function deployService(open: AsyncDisposableStack, planted: readonl
         ...Object.fromEntries(api.secrets),
         ...environment,
       };
-      const process = await startFunctions([name], variables, () => {}, join(folder, name));
-      open.defer(() => process.close());
-      return process;
+      return open.use(await startFunctions([name], variables, () => {}, join(folder, name)));
     },
   };
 }

@@ -56,6 +56,11 @@ export async function startFunctions(
     if (entry.request_id !== null) seen.add(entry.request_id);
   });
   const [, port] = await program.printed(LISTENING);
+  /** Ends the process. Throws if it has ended before. */
+  const close = async () => {
+    if (program.hasEnded()) throw new Error(`${name} ended by itself: ${complaints.join("\n")}`);
+    await program.end("SIGKILL");
+  };
   return {
     /** The paths of a function begin with its name. */
     origin: `http://127.0.0.1:${port}`,
@@ -70,10 +75,7 @@ export async function startFunctions(
     hasEnded: program.hasEnded,
     /** Lines of output that are not log lines, such as uncaught errors. */
     complaints,
-    /** Ends the process. Throws if it has ended before. */
-    async close() {
-      if (program.hasEnded()) throw new Error(`${name} ended by itself: ${complaints.join("\n")}`);
-      await program.end("SIGKILL");
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

@@ -65,7 +65,7 @@ export async function openManagementApi(folder: string) {
     profile,
     `name: stand-in\napi_url: ${origin}\ndashboard_url: ${origin}\nproject_host: supabase.co\n`,
   );
-  return { profile, functions, secrets, unknown, close: () => server.shutdown() };
+  return { profile, functions, secrets, unknown, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
 async function readUpload(request: Request): Promise<DeployedFunction> {

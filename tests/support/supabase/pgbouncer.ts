@@ -71,5 +71,6 @@ export async function startPgbouncer(
     /** URL of its console, which takes commands such as `pause` and `resume`. */
     console_url: `postgres://${admin.name}:${admin.password}@127.0.0.1:${port}/pgbouncer`,
     close,
+    [Symbol.asyncDispose]: close,
   };
 }

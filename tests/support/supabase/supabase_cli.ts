@@ -62,7 +62,7 @@ export async function copyProject() {
         await Deno.remove(folder, { recursive: true });
       }
     },
-    close: () => Deno.remove(path, { recursive: true }),
+    [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }),
   };
 }
 

@@ -5,7 +5,6 @@
  */
 
 import { until } from "../common/until.ts";
-import postgres from "postgres";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { giveTo, postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
@@ -17,7 +16,7 @@ import { makeMemoryFolder } from "../../../apps/server/data_dir/memory_dir.ts";
 import { launchPostgres } from "../../../apps/server/postgres/postgres_process.ts";
 import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
-import { testServer } from "../database/database.ts";
+import { connect, testServer } from "../database/database.ts";
 import { STAND_INS } from "../database/scheduled_database.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
@@ -106,15 +105,15 @@ export async function startSupabaseServer(
   const [first, port] = await launchOnFreePort(launch);
   let run = first;
   const urlFor = (user: string) => `postgres://${user}:${password}@127.0.0.1:${port}/postgres`;
-  const sql = postgres(urlFor("supabase_admin"), { max: 1, onnotice: () => {} });
-  try {
-    await sql.unsafe(await Deno.readTextFile(ROLES)).simple();
-    for (const role of ["postgres", "authenticator"]) {
-      await sql.unsafe(`alter role ${role} password '${password}'`);
-    }
-  } finally {
-    await sql.end();
+  await using sql = connect(urlFor("supabase_admin"));
+  await sql.unsafe(await Deno.readTextFile(ROLES)).simple();
+  for (const role of ["postgres", "authenticator"]) {
+    await sql.unsafe(`alter role ${role} password '${password}'`);
   }
+  const close = async () => {
+    await run.end();
+    await Deno.remove(folder, { recursive: true });
+  };
   return {
     port,
     /** The URL of the database `postgres` for `supabase_admin`. */
@@ -136,10 +135,8 @@ export async function startSupabaseServer(
         return !("failure" in next);
       });
     },
-    async close() {
-      await run.end();
-      await Deno.remove(folder, { recursive: true });
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -5,14 +5,15 @@
  */
 
 import { fileURLToPath } from "node:url";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";
+import { connect } from "../database/database.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../../tools/testing/test.ts", import.meta.url));
 /** More than the statements of a run, so that the server forgets none of them. */
 const MAX_STATEMENTS = 200_000;
 
-const server = await startSupabaseServer(15, {
+await using server = await startSupabaseServer(15, {
   // Values of other servers, on which the service must not depend.
   timezone: "Asia/Kathmandu",
   random_page_cost: "1.1",
@@ -22,22 +23,17 @@ const server = await startSupabaseServer(15, {
   "pg_stat_statements.track": "all",
   "pg_stat_statements.max": String(MAX_STATEMENTS),
 });
-const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
-try {
-  await sql`create extension pg_stat_statements with schema extensions`;
-  const [{ has_jit }] = await sql<[{ has_jit: boolean }]>`select pg_jit_available() as has_jit`;
-  if (!has_jit) throw new Error("PostgreSQL 15 cannot compile statements: llvmjit is missing");
-  const { code } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", SCRIPT, ...Deno.args],
-    env: { TEST_DATABASE_URL: server.admin_url },
-  }).spawn().status;
-  const compiled = await compiledStatements(sql);
-  for (const statement of compiled) console.error(`The server compiled: ${statement}`);
-  Deno.exitCode = code || Number(compiled.length > 0);
-} finally {
-  await sql.end();
-  await server.close();
-}
+await using sql = connect(server.admin_url);
+await sql`create extension pg_stat_statements with schema extensions`;
+const [{ has_jit }] = await sql<[{ has_jit: boolean }]>`select pg_jit_available() as has_jit`;
+if (!has_jit) throw new Error("PostgreSQL 15 cannot compile statements: llvmjit is missing");
+const { code } = await new Deno.Command(Deno.execPath(), {
+  args: ["run", "-A", SCRIPT, ...Deno.args],
+  env: { TEST_DATABASE_URL: server.admin_url },
+}).spawn().status;
+const compiled = await compiledStatements(sql);
+for (const statement of compiled) console.error(`The server compiled: ${statement}`);
+Deno.exitCode = code || Number(compiled.length > 0);
 
 /**
  * Returns the statements that the server compiled inside functions of the service, and those that
