@@ -114,10 +114,9 @@ end $$;
 -- p_is_read  true: looks for the stored responses of idempotency keys, and counts the requests.
 --            false: pay_internal.claim does both later
 create or replace function pay_internal.admit(
-  p_requests pay_internal.request[], p_hold text, p_is_read boolean
-) returns pay.admission[] language plpgsql volatile as $$
-declare
-  v_found pay.admission[]; v_hashes bytea[]; v_key_rates integer[]; v_account_rates integer[];
+  p_requests pay_internal.request[], p_hold text, p_is_read boolean, out admitted pay.admission[]
+) language plpgsql volatile as $$
+declare v_hashes bytea[]; v_key_rates integer[]; v_account_rates integer[];
   v_api_keys text[]; v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[]; v_set text;
   v_has_keys boolean; v_is_idle boolean;
@@ -149,7 +148,7 @@ begin
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
   -- is not open, or which a reset has moved in the meantime.
-  v_found := array(
+  admitted := array(
     select row(a.n, case
         when v_api_keys[a.n] is null then 'unauthorized'
         when k.id is null then 'resetting'
@@ -171,18 +170,17 @@ begin
       where k.id = v_api_keys[a.n] and k.environment_id = v_environments[a.n] limit 1
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
-    v_found := pay_internal.judge_ended_keys(p_requests, v_found, v_hashes);
-    v_found := pay_internal.admit_payers(p_requests, v_found, p_hold, p_is_read);
+    admitted := pay_internal.judge_ended_keys(p_requests, admitted, v_hashes);
+    admitted := pay_internal.admit_payers(p_requests, admitted, p_hold, p_is_read);
   end if;
-  if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
+  if v_is_idle then perform pay_internal.note_use(v_hashes, admitted); end if;
   if p_is_read and v_has_keys then
-    v_found := pay_internal.find_responses(p_requests, v_found, true);
+    admitted := pay_internal.find_responses(p_requests, admitted, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
-    v_found := pay_internal.limit_list(
-      p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
+    admitted := pay_internal.limit_list(
+      p_requests, admitted, v_key_rates, v_account_rates, p_is_read);
   end if;
-  return v_found;
 end $$;
 
 -- The callers of the requests that may go on.

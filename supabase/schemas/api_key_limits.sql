@@ -23,15 +23,12 @@ returns boolean language sql stable as $$
 $$;
 
 -- Deletes keys with their secrets; returns the number of deleted keys.
-create or replace function pay_internal.delete_keys(p_ids text[])
-returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+create or replace function pay_internal.delete_keys(p_ids text[], out deleted bigint)
+language plpgsql volatile as $$
 begin
   delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
   delete from pay.api_keys k where k.id = any (p_ids);
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 -- Returns whether an environment may have one more live key. If a sandbox has more than 1 000 ended
@@ -70,10 +67,9 @@ end $$;
 -- Deletes secrets that had ended at p_at of their environment, or in real time, except the newest
 -- of each key, whose last four characters lists show. The key keeps the time of the last use of the
 -- deleted secrets. The caller has locked the rows of the keys.
-create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
-returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+create or replace function pay_internal.drop_ended_secrets(
+  p_ids text[], p_at timestamptz, out deleted bigint
+) language plpgsql volatile as $$
 begin
   with gone as (
     delete from pay.api_key_secrets s
@@ -94,8 +90,7 @@ begin
     where k.id = g.api_key_id and g.last_used_at is not null
       and (k.last_used_at is null or k.last_used_at < g.last_used_at)
   )
-  select count(*) into v_rows from gone;
-  return v_rows;
+  select count(*) into deleted from gone;
 end $$;
 
 -- Deletes one batch of each kind from an environment: secrets that have ended, keys of a sandbox

@@ -130,8 +130,7 @@ begin
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
       p_last_four, v_expires_at, v_ends_at);
 end $$;
-grant execute on function
-  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+grant execute on function pay.create_api_key to pay_operator;
 
 -- Operator: every key, with its environment's public id. Its expiry is the real time at which it
 -- ends, unless the clock of its sandbox is moved.
@@ -162,7 +161,7 @@ begin
     ) n on true
     order by e.account, e.public_id, k.id;
 end $$;
-grant execute on function pay.list_api_keys() to pay_operator;
+grant execute on function pay.list_api_keys to pay_operator;
 
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
 -- p_older_expire_at: a real time, as in pay.create_api_key.
@@ -197,7 +196,7 @@ begin
     p_id, v_at, p_secret_hash, p_prefix, p_last_four, p_older_expire_at + v_ahead, v_ahead);
   return true;
 end $$;
-grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
+grant execute on function pay.rotate_api_key to pay_operator;
 
 -- Operator: revokes a key. Returns false if the key does not exist or is already revoked.
 create or replace function pay.revoke_api_key(p_id text) returns boolean
@@ -210,7 +209,7 @@ begin
   perform pay_internal.end_api_key(p_id, now());
   return true;
 end $$;
-grant execute on function pay.revoke_api_key(text) to pay_operator;
+grant execute on function pay.revoke_api_key to pay_operator;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
 -- outcome of pay.change_api_key: not_found | wider | ended | outlives | full. p_caller has no
@@ -330,5 +329,4 @@ begin
     p_request, v_access, v_caller, v_key, p_action, v_access.at, coalesce(v_access.ahead, '0'),
     p_secret::json, p_older_expire_at, p_refusal);
 end $$;
-grant execute on function pay.change_api_key(
-  text, text, text, text, text, timestamptz, text) to pay_api;
+grant execute on function pay.change_api_key to pay_api;

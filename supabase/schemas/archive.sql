@@ -26,7 +26,7 @@ begin
   where e.livemode and (p_account is null or e.account = p_account)
   order by e.id;
 end $$;
-grant execute on function pay.list_archives(text) to pay_operator;
+grant execute on function pay.list_archives to pay_operator;
 
 -- Operator: a page of the rows of an environment from a time on and before another one, in the
 -- order of their ids, each as one line of JSON.
@@ -58,8 +58,7 @@ begin
     order by d.id limit p_limit;
   end if;
 end $$;
-grant execute on function pay.read_archive(text, text, timestamptz, timestamptz, text, integer)
-  to pay_operator;
+grant execute on function pay.read_archive to pay_operator;
 
 -- Operator: the sums of an environment's ledger movements from a time on and before another one,
 -- for each pair of accounts.
@@ -77,7 +76,7 @@ begin
     and m.transaction_id < pay_internal.id_floor('txn_', p_before)
   group by 1, 2, 3 order by 1, 2, 3;
 end $$;
-grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay_operator;
+grant execute on function pay.sum_archive to pay_operator;
 
 -- Operator: an archive has everything before a time. From the first call on, retention keeps what
 -- the archive does not have. Raises check_violation if the time is earlier than the present one, or
@@ -104,7 +103,7 @@ begin
       message = 'an archive grows, of a live environment, by days that ended a week ago';
   end if;
 end $$;
-grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
+grant execute on function pay.note_archive to pay_operator;
 
 -- Operator: ends the archive of an environment: retention deletes its events after 30 days again.
 -- Its last manifest stays known. Returns whether it had one.
@@ -117,4 +116,4 @@ begin
   where a.environment_id = p_environment_id and not a.is_ended;
   return found;
 end $$;
-grant execute on function pay.end_archive(text) to pay_operator;
+grant execute on function pay.end_archive to pay_operator;

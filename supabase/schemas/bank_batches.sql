@@ -153,4 +153,4 @@ begin
   if v_fits is not true then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
 end $$;
-grant execute on function pay.split_bank_entry(text, text, text[], bigint) to pay_operator;
+grant execute on function pay.split_bank_entry to pay_operator;

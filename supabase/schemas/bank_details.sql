@@ -25,7 +25,7 @@ begin
     from pay.bank_exports x
     where x.environment_id = p_environment_id and x.id = any (p_ids) and x.sealed is not null;
 end $$;
-grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
+grant execute on function pay.read_sealed_texts to pay_api, pay_operator;
 
 -- The sealed details of the payers that are known, by the references of their payments.
 create or replace function pay.read_payer_details(p_account_id text, p_references text[])
@@ -40,7 +40,7 @@ begin
     where c.provider_reference = any (p_references) and c.account_id = p_account_id
       and c.op = 'authorize' and d.sealed is not null;
 end $$;
-grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
+grant execute on function pay.read_payer_details to pay_api, pay_operator;
 
 -- Stores the sealed details of payers that a file of the bank names, unless those of the payment
 -- are known or were deleted.
@@ -90,7 +90,7 @@ begin
   where a.id = p_account_id and d.environment_id = a.environment_id
     and d.owner_id = p_account_id || '/' || p_reference;
 end $$;
-grant execute on function pay.settle_entry_details(text, text, text) to pay_operator;
+grant execute on function pay.settle_entry_details to pay_operator;
 
 -- Operator: the next texts that are sealed with one of the keys, by environment and id. Leaves out
 -- accounts that move to another cell.
@@ -118,7 +118,7 @@ begin
     order by t.environment_id, t.id
     limit p_limit;
 end $$;
-grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
+grant execute on function pay.list_sealed_texts to pay_operator;
 
 -- Operator: stores texts that are sealed anew, if they are still as they were read: another
 -- rotation, a deletion or retention can have changed them. Returns how many it has stored.
@@ -150,7 +150,7 @@ begin
   end loop;
   return v_stored;
 end $$;
-grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
+grant execute on function pay.store_sealed_texts to pay_operator;
 
 -- Operator: the number of texts that are sealed with each key, and of mandates that are known by a
 -- fingerprint with it and can still be used (instruments.sql).
@@ -174,7 +174,7 @@ begin
     group by t.key_id
     order by t.key_id;
 end $$;
-grant execute on function pay.count_sealed_texts() to pay_operator;
+grant execute on function pay.count_sealed_texts to pay_operator;
 
 -- The first thing that still needs the bank details of a payment with its refunds, of a refund or
 -- of a transfer: {id, status} of a payment, refund or transfer that has no result, or with the
@@ -265,7 +265,7 @@ begin
   perform pay_internal.delete_bank_details(v_access.environment_id, p_id);
   return v_access;
 end $$;
-grant execute on function pay.delete_bank_details(text, text) to pay_api;
+grant execute on function pay.delete_bank_details to pay_api;
 
 -- Deletes one batch of each kind of the sealed texts of a live environment that have outlived their
 -- retention and that nothing needs. Returns their number.

@@ -120,10 +120,9 @@ $$;
 -- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
 -- waits for the end of the first one.
 create or replace function pay_internal.store_bank_entries(
-  p_account_id text, p_sha256 text, p_entries jsonb
-) returns bigint language plpgsql volatile as $$
+  p_account_id text, p_sha256 text, p_entries jsonb, out stored bigint
+) language plpgsql volatile as $$
 declare
-  v_stored bigint;
   v_events jsonb;
   v_detailed text[];
 begin
@@ -176,13 +175,12 @@ begin
   )
   select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
     'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
-  into v_stored, v_events
+  into stored, v_events
   from entry e
   left join stored s on s.id = e.id
   cross join jsonb_array_elements(e.provider_events) event
   where s.id is not null or e.id in (select d.id from unnest(v_detailed) as d (id));
   perform pay_internal.keep_provider_events(v_events);
-  return v_stored;
 end $$;
 
 -- The new entries of a file, and the known ones of the same days and amounts that they can be

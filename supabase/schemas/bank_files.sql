@@ -24,7 +24,7 @@ begin
       and f.sha256 = p_sha256
   );
 end $$;
-grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
+grant execute on function pay.begin_bank_file to pay_operator;
 
 -- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
 -- p_rows {entries, statement, proves_balances, provider_events, checks, payers}, as the functions
@@ -58,7 +58,7 @@ begin
   end if;
   return v_stored;
 end $$;
-grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
+grant execute on function pay.store_bank_rows to pay_operator;
 
 -- Ends the import of a file: stores what it counted, and the totals of the days of its entries.
 -- Returns what is stored.
@@ -106,7 +106,9 @@ begin
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
   if v_complete_until is not null then
-    v_warnings := v_warnings || pay_internal.balance_warnings(p_account_id);
+    v_warnings := v_warnings || (
+      select coalesce(jsonb_agg(u.detail), '[]') from pay_internal.unproven_balances u
+      where u.account_id = p_account_id);
   end if;
   update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
     v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
@@ -119,7 +121,7 @@ begin
   where u.account_id = p_account_id and v_complete_until is not null;
   return v_result;
 end $$;
-grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
+grant execute on function pay.end_bank_file to pay_operator;
 
 -- What the worker has made of the provider events of a file: how many wait for it, how many have
 -- moved money in the ledger, and how many an operator has to look at.
@@ -157,7 +159,7 @@ begin
     ) event
     where a.id = p_account_id;
 end $$;
-grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
+grant execute on function pay.bank_file_state to pay_api, pay_operator;
 
 -- Imports a file whose rows fit in one statement. Returns {is_new, result}: that of its import.
 -- p_file {sha256, name, result, parts}. parts: p_rows of pay.store_bank_rows, in order
@@ -174,7 +176,7 @@ begin
   return json_build_object('is_new', true, 'result',
     pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result'));
 end $$;
-grant execute on function pay.import_bank_file(text, text) to pay_api;
+grant execute on function pay.import_bank_file to pay_api;
 
 -- The hash of the token of an account's bridge; null: it has none.
 create or replace function pay.read_bridge_hash(p_account_id text)
@@ -186,7 +188,7 @@ begin
     where a.id = p_account_id and a.connector = 'bank'
   );
 end $$;
-grant execute on function pay.read_bridge_hash(text) to pay_api;
+grant execute on function pay.read_bridge_hash to pay_api;
 
 -- Counts a request of a bridge as one of a live key of its account. Returns false if a limit is
 -- reached.
@@ -207,7 +209,7 @@ begin
   v_found := pay_internal.limit_requests(v_found, array[p_key_rate], array[p_account_rate], true);
   return v_found[1].outcome = 'ok';
 end $$;
-grant execute on function pay.count_bridge_request(text, integer, integer) to pay_api;
+grant execute on function pay.count_bridge_request to pay_api;
 
 -- Operator: gives the bridge of an account a new token, by its hash. The former one opens nothing
 -- any more. Returns false if there is no such account at a bank.
@@ -220,4 +222,4 @@ begin
   where a.id = p_account_id and a.connector = 'bank';
   return found;
 end $$;
-grant execute on function pay.set_bridge_hash(text, text) to pay_operator;
+grant execute on function pay.set_bridge_hash to pay_operator;

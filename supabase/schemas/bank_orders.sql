@@ -2,17 +2,14 @@
 -- one file, and in no other one ever: export, withdrawal and rejection take the same lock.
 
 -- Locks the orders of an account until the end of the transaction. Returns its environment.
-create or replace function pay_internal.lock_bank_orders(p_account_id text)
-returns text language plpgsql volatile as $$
-declare
-  v_environment_id text;
+create or replace function pay_internal.lock_bank_orders(p_account_id text, out environment text)
+language plpgsql volatile as $$
 begin
   perform pay_internal.act_as_worker();
-  select a.environment_id into strict v_environment_id
+  select a.environment_id into strict environment
   from pay.provider_accounts a where a.id = p_account_id;
-  perform pay_internal.refuse_moving(v_environment_id);
+  perform pay_internal.refuse_moving(environment);
   perform pg_advisory_xact_lock(hashtextextended('bank orders ' || p_account_id, 0));
-  return v_environment_id;
 end $$;
 
 -- Stores the orders of the operations that go to banks: a part of pay_internal.write_operations,
@@ -83,7 +80,7 @@ begin
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
 end $$;
-grant execute on function pay.list_bank_orders(text) to pay_operator;
+grant execute on function pay.list_bank_orders to pay_operator;
 
 -- The orders with an id or a UETR, and those of a batch or a file with it, as the bank repeats it,
 -- in any case. An order that the bank has rejected has the state `rejected` and is not open, also
@@ -135,7 +132,7 @@ begin
     ) k on true
     order by o.id;
 end $$;
-grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
+grant execute on function pay.find_bank_orders to pay_api, pay_operator;
 
 -- The references of the operations of an account that begin with one of some texts: whole ids of
 -- orders, and references of payments by bank transfer that a bank has cut off. is_open: it has no
@@ -168,7 +165,7 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
 end $$;
-grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay_operator;
+grant execute on function pay.find_bank_references to pay_api, pay_operator;
 
 -- The oldest orders that wait for their export. Nothing else can export or end them until the end
 -- of the transaction. Bodies are JSON text.
@@ -186,7 +183,7 @@ begin
     order by o.operation_id
     limit p_limit;
 end $$;
-grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
+grant execute on function pay.bank_orders_to_export to pay_api, pay_operator;
 
 -- Stores files for the bank, except a recall that is stored already. Fails if an order waits no
 -- more: another export has it, or it was withdrawn or rejected meanwhile. So no order is in two
@@ -223,7 +220,7 @@ begin
     raise exception 'an order waits no more' using errcode = 'serialization_failure';
   end if;
 end $$;
-grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
+grant execute on function pay.store_bank_exports to pay_api, pay_operator;
 
 -- The files for the bank whose bytes are still there: those that nobody has got, then the newest,
 -- 1 000 at most. p_name: only this one.
@@ -242,7 +239,7 @@ begin
     order by x.written_at is null desc, x.id desc
     limit 1000;
 end $$;
-grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
+grant execute on function pay.list_bank_exports to pay_api, pay_operator;
 
 -- Notes that the operator or a bridge has got a file.
 create or replace function pay.note_bank_export(p_account_id text, p_id text)
@@ -253,7 +250,7 @@ begin
   update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
   where x.account_id = p_account_id and x.id = p_id;
 end $$;
-grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
+grant execute on function pay.note_bank_export to pay_api, pay_operator;
 
 -- Ends an order that waits for its export. Returns the state that it has then: p_state, or an
 -- earlier one; null if there is no such order.
@@ -270,7 +267,7 @@ begin
       and b.account_id = p_account_id
   );
 end $$;
-grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
+grant execute on function pay.end_bank_order to pay_api, pay_operator;
 
 -- Notes the bank's result of the verification of the payee of an exported order, and stores its
 -- event. The newest result stays, and needs an approval of its own. A bank that has not finished
@@ -313,4 +310,4 @@ begin
     and b.owner_id = p_id and b.payee_check is not null and b.approved_at is null;
   return found;
 end $$;
-grant execute on function pay.approve_bank_order(text, text) to pay_operator;
+grant execute on function pay.approve_bank_order to pay_operator;

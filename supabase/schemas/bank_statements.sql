@@ -151,13 +151,6 @@ group by x.environment_id, x.account_id, x.currency;
 comment on view pay_internal.unproven_balances is
   'Accounts at banks whose balances change by another amount than their entries.';
 
--- Warnings about the balances of an account, one for each currency.
-create or replace function pay_internal.balance_warnings(p_account_id text)
-returns jsonb language sql stable as $$
-  select coalesce(jsonb_agg(u.detail), '[]')
-  from pay_internal.unproven_balances u where u.account_id = p_account_id
-$$;
-
 -- Gives the entries of a file their ids: the hash of what its files have in common, and its number
 -- among the entries with this hash. An entry is a known one of the same day, or else of ten days
 -- around it if their files are not both camt.053, which agree about the day. It is none of a

@@ -5,21 +5,19 @@
 -- Returns the next index of an extended public key, and increments the counter. Counters belong to
 -- no environment, so only the worker has access. The rest of the commit runs without its rights.
 -- Concurrency: locks the counter until the end of the transaction.
-create or replace function pay_internal.next_xpub_index(p_xpub text)
-returns bigint language plpgsql volatile as $$
+create or replace function pay_internal.next_xpub_index(p_xpub text, out given bigint)
+language plpgsql volatile as $$
 declare
   v_was_worker constant boolean := pay_internal.act_as_worker();
-  v_index bigint;
 begin
   insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
   on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
     where x.left_at is null
-  returning x.next_index - 1 into v_index;
-  if v_index is null then
+  returning x.next_index - 1 into given;
+  if given is null then
     raise exception 'another cell counts the addresses of this extended public key';
   end if;
   perform pay_internal.act_as_worker(v_was_worker);
-  return v_index;
 end $$;
 
 -- Allocates an index for each authorization of the admitted changes that goes to an account of a
@@ -128,7 +126,7 @@ begin
     ) f
     order by d.xpub_index;
 end $$;
-grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
+grant execute on function pay.watched_deposits to pay_api;
 
 -- Sum of the final transfers to the address of a payment that are applied, in minor units.
 create or replace function pay_internal.final_minor(p_environment_id text, p_payment_id text)
@@ -216,10 +214,8 @@ end $$;
 -- number of rows. p_environment_id: null is all.
 -- Concurrency: skips locked rows.
 create or replace function pay_internal.end_watches(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out ended bigint
+) language plpgsql volatile as $$
 begin
   update pay.deposit_addresses deposit
   set watch_until = null
@@ -232,6 +228,5 @@ begin
     order by o.watch_until
     limit p_batch for update of o skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics ended = row_count;
 end $$;

@@ -38,7 +38,7 @@ begin
   where payout.environment_id = v_environment_id and payout.operation_id = p_operation_id;
   return pay_internal.payout_json(v_payout);
 end $$;
-grant execute on function pay.store_payout(text, text, text) to pay_api;
+grant execute on function pay.store_payout to pay_api;
 
 -- Assigns a payout its permanent nonce: the next one of the signer, and at least p_count, the
 -- number of the signer's transactions on the chain. Returns null for an exported payout.
@@ -69,7 +69,7 @@ begin
   where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
 end $$;
-grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
+grant execute on function pay.give_nonce to pay_api;
 
 -- Records the fees of the transaction that is sent next. They never fall, so that each transaction
 -- can replace the previous one.
@@ -88,7 +88,7 @@ begin
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and payout.nonce is not null;
 end $$;
-grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
+grant execute on function pay.note_payout_fees to pay_api;
 
 -- Records the hash of a transaction that was sent.
 -- Concurrency: locks the payout.
@@ -103,7 +103,7 @@ begin
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and not (payout.tx_hashes @> array[p_tx_hash]);
 end $$;
-grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
+grant execute on function pay.note_payout_hash to pay_api;
 
 -- The payouts of an account whose operations have no result, oldest first. Leaves out those that
 -- have a provider event of the chain: the next transfer belongs to another payout. Includes those
@@ -136,7 +136,7 @@ begin
       )
     order by payout.operation_id;
 end $$;
-grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
+grant execute on function pay.open_payouts to pay_api, pay_operator;
 
 -- The references of transfers of a signer that settle no payout of an account that has no event: a
 -- payout of any account has the transfer already, or the nonce belongs to another account with the
@@ -163,7 +163,7 @@ begin
         and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
     );
 end $$;
-grant execute on function pay.taken_transfers(text, text) to pay_api;
+grant execute on function pay.taken_transfers to pay_api;
 
 -- The payouts of an account that became final from p_from on and before p_to, for the totals of a
 -- day: {reference, currency, tx_hash, amount_minor}, in the order of their references.
@@ -185,8 +185,7 @@ begin
     order by event.reference
     limit p_limit;
 end $$;
-grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
-  to pay_api;
+grant execute on function pay.paid_payouts to pay_api;
 
 -- Operator: marks the open payouts of an account without a nonce as exported, and returns them.
 -- p_again: includes payouts that were exported before. A payout waits as long as another account
@@ -231,4 +230,4 @@ begin
     )
     select pay_internal.payout_json(x) from exported x order by x.operation_id;
 end $$;
-grant execute on function pay.export_payouts(text, boolean) to pay_operator;
+grant execute on function pay.export_payouts to pay_operator;

@@ -174,7 +174,7 @@ begin
     v_checkout.body);
   return v_access;
 end $$;
-grant execute on function pay.create_checkout(text, text) to pay_api;
+grant execute on function pay.create_checkout to pay_api;
 
 -- Cancels a checkout, or stores the refusal of a cancel.
 -- p_request   the request, as pay_internal.admit takes it, in a list of one, with its response
@@ -208,7 +208,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.cancel_checkout(text, text, integer, boolean) to pay_api;
+grant execute on function pay.cancel_checkout to pay_api;
 
 -- The checkouts of a person: by the customer's id, or of a person without one among the newest
 -- pay_internal.erasure_rows() of the environment.
@@ -250,10 +250,8 @@ end $$;
 
 -- Deletes one batch of the checkouts of an environment that have ended 30 days before a time.
 create or replace function pay_internal.purge_checkouts(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.checkouts t
   where t.ctid = any (array(
@@ -264,6 +262,5 @@ begin
     order by case when o.status = 'open' then o.expires_at else o.updated_at end
     limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

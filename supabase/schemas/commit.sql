@@ -211,5 +211,4 @@ begin
         else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end $$;
-grant execute on function pay.commit(text, integer, text, text, text, text, text, text, text)
-  to pay_api;
+grant execute on function pay.commit to pay_api;

@@ -26,7 +26,7 @@ begin
     select e.merchant from pay.environments e
     where e.account = p_account and e.merchant is not null limit 1));
 end $$;
-grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+grant execute on function pay.create_environment to pay_operator;
 
 -- The name, color and logo of the merchant of an environment, as payers see them.
 create or replace function pay_internal.merchant_of(p_environment_id text)
@@ -59,7 +59,7 @@ begin
   end if;
   return pay_internal.merchant_of(v_ids[1]);
 end $$;
-grant execute on function pay.change_merchant(text, text) to pay_operator;
+grant execute on function pay.change_merchant to pay_operator;
 
 -- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
 -- so that it is not reset before the transaction ends.
@@ -100,4 +100,4 @@ begin
     order by e.public_id limit 1
   );
 end $$;
-grant execute on function pay.find_environment(text, boolean) to pay_operator;
+grant execute on function pay.find_environment to pay_operator;

@@ -31,25 +31,12 @@ returns interval language sql immutable parallel safe as $$ select interval '2 s
 create or replace function pay_internal.erasure_rows()
 returns integer language sql immutable parallel safe as $$ select 5000 $$;
 
--- The time for which rows about requests and deliveries from before an erasure can be written behind
--- it.
-create or replace function pay_internal.erasure_lag()
-returns interval language sql immutable parallel safe as $$ select interval '10 minutes' $$;
-
 -- A person of an environment: SHA-256 of the id, or without one of the e-mail address.
 create or replace function pay_internal.person_of(p_environment_id text, p_id text, p_email text)
 returns bytea language plpgsql stable parallel safe as $$
 begin
   return sha256(convert_to(
     p_environment_id || coalesce(' id ' || p_id, ' email ' || p_email), 'UTF8'));
-end $$;
-
--- The members customer and payer of a text without personal data.
-create or replace function pay_internal.erased_person(p_person json)
-returns text language plpgsql immutable parallel safe as $$
-begin
-  return '{' || coalesce('"id":' || (p_person -> 'id')::text || ',', '')
-    || '"email":null,"name":null}';
 end $$;
 
 -- A text within a JSON string as JSON; null: it only looks like it.
@@ -92,7 +79,8 @@ begin
     continue when v_found.person is null or p_person is not null
       and p_person <> pay_internal.person_of(
         p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
-    v_erased := pay_internal.erased_person(v_found.person);
+    v_erased := '{' || coalesce('"id":' || (v_found.person -> 'id')::text || ',', '')
+      || '"email":null,"name":null}';
     if v_found.object like '{\\"%' then
       v_erased := btrim(to_json(v_erased)::text, '"');
     end if;
@@ -228,7 +216,10 @@ begin
   if p_from is null then
     update pay.payments p set body = pay_internal.without_persons(v_text), is_erased = true
     where p.environment_id = p_environment_id and p.id = p_id;
-    perform pay_internal.renew_words(p_environment_id, p_id);
+    -- The words that are not of the person stay. The caller has the lock of the words.
+    delete from pay.search_words w
+    where w.environment_id = p_environment_id and w.payment_id = p_id;
+    perform pay_internal.add_words(p_environment_id, array[p_id]);
     -- Events of triggers.
     update pay.events v set body = pay_internal.without_persons(v.body)
     where v.environment_id = p_environment_id and v.subject_id = p_id and v.sequence is null
@@ -604,7 +595,7 @@ begin
     v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
     v_access.detail, v_deliveries;
 end $$;
-grant execute on function pay.erase_customer(text, text, text) to pay_api;
+grant execute on function pay.erase_customer to pay_api;
 
 -- Retention: makes one step of an erasure that is not done, and forgets those that are. Returns a
 -- number over 0 while something is left. Payments that are open by now are erased too, because a
@@ -618,7 +609,8 @@ declare
 begin
   delete from pay.erasures e
   where e.environment_id = p_environment_id and e.is_done
-    and e.erased_at < pay_internal.server_time() - pay_internal.erasure_lag();
+    -- Rows about requests and deliveries from before can be written behind it until then.
+    and e.erased_at < pay_internal.server_time() - interval '10 minutes';
   select * into v_erasure from pay.erasures e
   where e.environment_id = p_environment_id and not e.is_done
   order by e.erased_at limit 1 for update skip locked;

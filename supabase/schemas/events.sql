@@ -117,11 +117,11 @@ end $$;
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
 -- them. p_lines: the document. Returns the number of deliveries.
 create or replace function pay_internal.write_events(
-  p_events pay_internal.event_row[], p_lines text[], p_callers pay_internal.caller[]
-) returns bigint language plpgsql volatile as $$
+  p_events pay_internal.event_row[], p_lines text[], p_callers pay_internal.caller[],
+  out deliveries bigint
+) language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
-  v_deliveries bigint;
 begin
   with
   event as materialized (
@@ -151,6 +151,5 @@ begin
       and t.events && pay_internal.patterns_of(e.type)
     returning 1
   )
-  select count(*) into v_deliveries from delivery_made;
-  return v_deliveries;
+  select count(*) into deliveries from delivery_made;
 end $$;

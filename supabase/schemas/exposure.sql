@@ -249,7 +249,7 @@ begin
   notify pgrst, 'reload schema';
   return v_public_id;
 end $$;
-grant execute on function pay.expose(text, text) to pay_operator;
+grant execute on function pay.expose to pay_operator;
 
 -- Takes the exposure away. Does nothing without one. Errors: dependent_objects_still_exist, if
 -- views of your own read the views: drop them first. Concurrency: as pay.expose.
@@ -286,4 +286,4 @@ begin
   execute format('revoke pay_owner, pay_reader from %I', current_user);
   notify pgrst, 'reload schema';
 end $$;
-grant execute on function pay.unexpose() to pay_operator;
+grant execute on function pay.unexpose to pay_operator;

@@ -58,7 +58,7 @@ begin
       where t.status = 'enabled' and t.failing_since is not null
     );
 end $$;
-grant execute on function pay.read_outbox() to pay_operator;
+grant execute on function pay.read_outbox to pay_operator;
 
 -- The breaches of the hourly check of the books.
 create or replace function pay.read_books() returns table (
@@ -80,7 +80,7 @@ begin
       where s.name = 'books_checked_at'
     );
 end $$;
-grant execute on function pay.read_books() to pay_operator;
+grant execute on function pay.read_books to pay_operator;
 
 -- Whether retention is behind, what waits for it and what sandboxes store, the number of keys,
 -- whether the dispatcher has an address, and the
@@ -121,7 +121,7 @@ begin
     ) e
   ) waiting;
 end $$;
-grant execute on function pay.read_service() to pay_operator;
+grant execute on function pay.read_service to pay_operator;
 
 -- The runs of the jobs in pg_cron. Runs with the caller's rights; nulls if pg_cron is not installed
 -- or the caller may not read its runs.
@@ -143,7 +143,7 @@ begin
 exception when insufficient_privilege then
   return query select null::timestamptz, null::timestamptz, null::bigint;
 end $$;
-grant execute on function pay.read_cron() to pay_operator;
+grant execute on function pay.read_cron to pay_operator;
 
 -- The responses of the functions to the requests with which pg_net woke the dispatcher. Runs with
 -- the caller's rights; nulls if pg_net is not installed or the caller may not read its responses.
@@ -179,7 +179,7 @@ begin
 exception when insufficient_privilege then
   return query select null::integer, null::bigint;
 end $$;
-grant execute on function pay.read_wakes() to pay_operator;
+grant execute on function pay.read_wakes to pay_operator;
 
 -- Sent operations of live providers without a result, their provider events that match no payment
 -- or transfer, and accounts whose readings fail. An operation that the worker sends later, such as
@@ -223,7 +223,7 @@ begin
       where u.stalled_since < now() - interval '5 minutes'
     );
 end $$;
-grant execute on function pay.read_providers() to pay_operator;
+grant execute on function pay.read_providers to pay_operator;
 
 -- Parameters of the server with which a transaction that was committed can be lost, or with which
 -- functions do not see what others have committed. Their values in the session of the caller.
@@ -240,7 +240,7 @@ begin
       else current_setting(n.name) = 'off'
     end;
 end $$;
-grant execute on function pay.read_server() to pay_operator;
+grant execute on function pay.read_server to pay_operator;
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*, v.*
@@ -333,4 +333,4 @@ begin
     where read.value is not null or a.atttypid = 'text'::regtype
     order by a.attnum;
 end $$;
-grant execute on function pay.read_metrics() to pay_api;
+grant execute on function pay.read_metrics to pay_api;

@@ -210,10 +210,8 @@ $$;
 
 -- Deletes one batch of the idempotency keys of an environment that are older than a day.
 create or replace function pay_internal.purge_idempotency_keys(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.idempotency_keys t
   where t.ctid = any (array(
@@ -225,6 +223,5 @@ begin
     order by o.created_at
     limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

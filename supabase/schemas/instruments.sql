@@ -87,17 +87,6 @@ returns text language sql stable as $$
     || left(encode(sha256(convert_to(p_from, 'UTF8')), 'hex'), 16) || '0'
 $$;
 
--- Whether the idempotency key of a request is stored. Such a request uses nothing, because
--- pay_internal.claim finds its response. Asked after a lock, so that it sees what was committed.
-create or replace function pay_internal.has_response(
-  p_environment_id text, p_api_key_id text, p_key text
-) returns boolean language plpgsql volatile as $$
-begin
-  return exists (
-    select from pay.idempotency_keys k
-    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
-end $$;
-
 -- Refuses the payments that their instrument does not allow: the outcome is instrument, and detail
 -- is many (the customer has pay_internal.most_kept()), known (the mandate was used before it is
 -- saved), kept (it is kept, so its collections are recurring), the reason of its end, iban or
@@ -159,8 +148,11 @@ begin
       select t.* into v_instrument from pay.instruments t
       where t.environment_id = v_row.environment_id and t.id = v_row.id for update;
     end if;
-    if pay_internal.has_response(
-      v_row.environment_id, v_row.api_key_id, v_row.idempotency_key)
+    -- A request whose key is stored uses nothing, because pay_internal.claim finds its response.
+    if exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_row.environment_id and k.api_key_id = v_row.api_key_id
+        and k.key = v_row.idempotency_key)
     then
       p_found[v_row.n].outcome := 'expired';
       continue;
@@ -497,7 +489,7 @@ begin
     v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
     v_access.detail, v_deliveries;
 end $$;
-grant execute on function pay.end_instrument(text, text, text) to pay_api;
+grant execute on function pay.end_instrument to pay_api;
 
 -- Whether the payer's bank can still return a payment that was collected under a mandate of the
 -- environment: for 13 months after its due date, which is within a month after the create.
@@ -512,12 +504,11 @@ $$;
 
 -- Deletes one batch of the instruments of a sandbox that nobody has used for 30 days of real time.
 create or replace function pay_internal.purge_instruments(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 declare
   v_before constant timestamptz :=
     least(p_at, pay_internal.server_time()) - interval '30 days';
-  v_rows bigint;
 begin
   delete from pay.instruments t
   where t.ctid = any (array(
@@ -526,6 +517,5 @@ begin
       and o.touched_at < v_before
     order by o.touched_at limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

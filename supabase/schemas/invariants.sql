@@ -217,7 +217,7 @@ begin
       order by k.severity = 'note';
   end loop;
 end $$;
-grant execute on function pay.check_books() to pay_operator;
+grant execute on function pay.check_books to pay_operator;
 
 -- Operator: checks every invariant, records new alarms, and returns the present number of alarms.
 -- For the hourly job, whose log gets the warnings.
@@ -253,7 +253,7 @@ begin
   on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
 end $$;
-grant execute on function pay.note_breaches() to pay_operator;
+grant execute on function pay.note_breaches to pay_operator;
 
 -- The hourly check where no pg_cron runs it. Every instance of the service calls it; one of them
 -- checks. Returns the number of alarms, or null if this call did not check.
@@ -270,7 +270,7 @@ begin
   end if;
   return pay.note_breaches();
 end $$;
-grant execute on function pay.note_breaches_hourly() to pay_api;
+grant execute on function pay.note_breaches_hourly to pay_api;
 
 -- Operator: deletes the recorded breaches, once their cause is understood. Returns their number.
 -- The next check records breaches that still exist.
@@ -284,4 +284,4 @@ begin
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end $$;
-grant execute on function pay.forget_breaches() to pay_operator;
+grant execute on function pay.forget_breaches to pay_operator;

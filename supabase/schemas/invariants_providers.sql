@@ -187,4 +187,4 @@ begin
       from pay_internal.find_breaches(v_invariant) f where f.severity <> 'note' order by 2, 3, 4;
   end loop;
 end $$;
-grant execute on function pay.reconcile() to pay_operator;
+grant execute on function pay.reconcile to pay_operator;

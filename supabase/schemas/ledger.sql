@@ -333,4 +333,4 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.balance(text) to pay_api;
+grant execute on function pay.balance to pay_api;

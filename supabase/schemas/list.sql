@@ -377,11 +377,13 @@ set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off
 #variable_conflict use_column
 declare
   v_pages constant jsonb := p_pages::jsonb;
+  -- The events whose words a search writes.
+  v_portion constant integer := 200;
   v_found pay.admission[] := pay_internal.admit(
     pay_internal.requests_of(p_requests), 'shared', true);
 begin
   -- A search finds what its client has just made.
-  perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
+  perform pay_internal.write_words(o.environment_id, v_portion, true)
   from (
     select distinct f.environment_id from unnest(v_found) f
     where f.outcome = 'ok' and v_pages -> (f.n - 1) ->> 'kind' = 'payments'
@@ -442,4 +444,4 @@ begin
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
 end $$;
-grant execute on function pay.list(text, text) to pay_api;
+grant execute on function pay.list to pay_api;

@@ -121,4 +121,4 @@ begin
       limit 1
     ) o on true;
 end $$;
-grant execute on function pay.load(text) to pay_api;
+grant execute on function pay.load to pay_api;

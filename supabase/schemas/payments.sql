@@ -61,4 +61,4 @@ begin
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
     where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
 end $$;
-grant execute on function pay.read_challenge(text) to pay_api;
+grant execute on function pay.read_challenge to pay_api;

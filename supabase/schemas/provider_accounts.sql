@@ -42,7 +42,7 @@ begin
     from pay.provider_accounts a where a.id = p_id
   );
 end $$;
-grant execute on function pay.read_provider_account(text) to pay_api;
+grant execute on function pay.read_provider_account to pay_api;
 
 -- Counts a signed notification about another account of the provider.
 create or replace function pay.count_ignored_notification(p_account_id text)
@@ -54,7 +54,7 @@ begin
   set ignored_notifications = a.ignored_notifications + 1
   where a.id = p_account_id;
 end $$;
-grant execute on function pay.count_ignored_notification(text) to pay_api;
+grant execute on function pay.count_ignored_notification to pay_api;
 
 -- Operator: adds an account that takes the new payments of some kinds of methods. Errors:
 -- foreign_key_violation without such a live environment, unique_violation if an account has one of
@@ -105,8 +105,7 @@ begin
   from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
 end $$;
-grant execute on function
-  pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
+grant execute on function pay.add_provider_account to pay_operator;
 
 -- Operator: replaces the settings of an account and the name of its secret. The caller has checked
 -- them. Returns false if the settings are no longer p_before, or there is no such account.
@@ -123,7 +122,7 @@ begin
   where a.id = p_id and a.settings = p_before::jsonb;
   return found;
 end $$;
-grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
+grant execute on function pay.change_provider_settings to pay_operator;
 
 -- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
 -- operations without a result. stalled_since, last_error: its readings fail; null: they do not.
@@ -155,7 +154,7 @@ begin
     left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
     order by e.account, a.id;
 end $$;
-grant execute on function pay.list_provider_accounts() to pay_operator;
+grant execute on function pay.list_provider_accounts to pay_operator;
 
 -- Operator: disables an account: it takes no new payments and transfers. Operations, notifications,
 -- polls and totals of its payments go on, because disputes come months later. False if there is no
@@ -175,4 +174,4 @@ begin
   where method.environment_id = v_environment_id and method.account_id = p_id;
   return v_environment_id is not null;
 end $$;
-grant execute on function pay.disable_provider_account(text) to pay_operator;
+grant execute on function pay.disable_provider_account to pay_operator;

@@ -8,11 +8,10 @@
 --          provider_reference, amount_minor, currency, at, body}]; body is the whole event
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
 -- same event waits for the end of the first one.
-create or replace function pay_internal.keep_provider_events(p_events jsonb)
-returns bigint language plpgsql volatile as $$
+create or replace function pay_internal.keep_provider_events(p_events jsonb, out stored bigint)
+language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
-  v_stored bigint;
 begin
   insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
@@ -30,9 +29,8 @@ begin
   )
   order by f.environment_id, f.account_id, f.reference
   on conflict on constraint provider_events_pkey do nothing;
-  get diagnostics v_stored = row_count;
+  get diagnostics stored = row_count;
   perform pay_internal.keep_entry_details(p_events);
-  return v_stored;
 end $$;
 
 -- The subject of the operations with an object of the provider; null if there is none.
@@ -79,7 +77,7 @@ begin
     where a.id = p_account_id
   ));
 end $$;
-grant execute on function pay.store_provider_events(text, text) to pay_api;
+grant execute on function pay.store_provider_events to pay_api;
 
 -- Stores and locks the events of the records that are not stale. A record that applies an event
 -- that has been applied or ignored is known. An unmatched event and an exception can still be

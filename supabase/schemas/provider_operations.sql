@@ -121,13 +121,12 @@ end $$;
 -- Times are those of pay_internal.environment_time.
 create or replace function pay_internal.write_operations(
   p_operations jsonb, p_providers jsonb, p_requests pay_internal.request[],
-  p_found pay.admission[]
-) returns text[] language plpgsql volatile as $$
+  p_found pay.admission[], out details text[]
+) language plpgsql volatile as $$
 declare
   v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
   v_deposits jsonb;
-  v_details text[];
 begin
   if p_providers @? '$.*.account.connector ? (@ == "evm")' then
     v_deposits := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
@@ -183,7 +182,7 @@ begin
         'customer', pay_internal.known_customer(c.environment_id, c.account ->> 'id',
           c.request #>> '{save,customer_id}')) else v_deposits -> c.n::text end)::text end
     order by f.n)
-  into v_details
+  into details
   from unnest(p_found) f
   -- A change can have an operation that the worker sends later beside the one of its request.
   left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
@@ -191,7 +190,6 @@ begin
   if p_providers @? '$.*.account.connector ? (@ == "bank")' then
     perform pay_internal.keep_bank_orders(p_operations, p_providers, p_found);
   end if;
-  return v_details;
 end $$;
 
 -- Writes the operations of the recorded records, such as the end of a payment whose payer does

@@ -25,7 +25,7 @@ begin
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
 end $$;
-grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
+grant execute on function pay.list_unsettled_operations to pay_operator;
 
 -- Operator: an operation of a live environment, also a settled one, as work of the worker; no row
 -- if there is none. Takes no lease: pay.record decides between two results of one operation.
@@ -45,7 +45,7 @@ begin
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
 end $$;
-grant execute on function pay.read_provider_operation(text) to pay_operator;
+grant execute on function pay.read_provider_operation to pay_operator;
 
 -- Operator: the provider events that a person has to look at and has not dismissed, oldest first,
 -- each with the reason. file, line, bank_reference: of an entry of a bank, else null.
@@ -86,7 +86,7 @@ begin
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
 end $$;
-grant execute on function pay.list_reported_events() to pay_operator;
+grant execute on function pay.list_reported_events to pay_operator;
 
 -- Operator: the unmatched provider events and exceptions with a reference, as work of the worker,
 -- with the payment or transfer that the operator assigns to them. p_account_id null: of each
@@ -119,7 +119,7 @@ begin
     ) k on true
     where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'exception');
 end $$;
-grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
+grant execute on function pay.read_reported_events to pay_operator;
 
 -- Operator: dismisses an unmatched provider event or an exception: it stays stored and booked, and
 -- no invariant and no count shows it any more. p_account_id null: of the only account that has the
@@ -147,4 +147,4 @@ begin
   end if;
   return v_found;
 end $$;
-grant execute on function pay.dismiss_provider_event(text, text, text) to pay_operator;
+grant execute on function pay.dismiss_provider_event to pay_operator;

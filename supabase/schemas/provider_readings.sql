@@ -66,7 +66,7 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end $$;
-grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
+grant execute on function pay.save_cursor to pay_api;
 
 -- Stores the place and the sums so far of a day whose totals are being read. Changes nothing if
 -- another worker has finished the day: the sums would count for the next one.
@@ -80,7 +80,7 @@ begin
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
     and coalesce(u.totals_day < p_day, true);
 end $$;
-grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+grant execute on function pay.save_totals_cursor to pay_api;
 
 -- Operator: sets the cursor of an account back, and makes its next poll due. Returns false while a
 -- worker reads the account, because that worker would overwrite the cursor. A stalled reading does
@@ -101,7 +101,7 @@ begin
       or u.stalled_since is not null);
   return found;
 end $$;
-grant execute on function pay.reread_account(text, text) to pay_operator;
+grant execute on function pay.reread_account to pay_operator;
 
 -- Operator: the final transfers to addresses of an account since a time, oldest first. The
 -- operator's command compares them with the chain after the chain has undone final blocks.
@@ -123,7 +123,7 @@ begin
     where a.id = p_account_id
     order by event.happened_at, event.reference;
 end $$;
-grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
+grant execute on function pay.list_final_events to pay_operator;
 
 -- Records that a poll of an account has failed. The lease expires, and the next poll begins at the
 -- same cursor.
@@ -137,7 +137,7 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end $$;
-grant execute on function pay.stall_reading(text, text) to pay_api;
+grant execute on function pay.stall_reading to pay_api;
 
 -- Ends the lease of a reading that is not done a second later, so that another job of the worker
 -- reads on. A function has little CPU for a job.
@@ -150,7 +150,7 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end $$;
-grant execute on function pay.pause_reading(text) to pay_api;
+grant execute on function pay.pause_reading to pay_api;
 
 -- Stores the totals of a day of an account. The reading of the next day begins, and the lease ends,
 -- unless another worker has finished the day before. p_totals: [{currency, net_minor}].
@@ -174,4 +174,4 @@ begin
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
 end $$;
-grant execute on function pay.store_totals(text, date, text) to pay_api;
+grant execute on function pay.store_totals to pay_api;

@@ -77,8 +77,7 @@ begin
     if v_kind <> 'event' then v_asking_left := v_asking_left - v_leased; end if;
   end loop;
 end $$;
-grant execute on function pay.lease_provider_work(integer, integer, integer, timestamptz)
-  to pay_api;
+grant execute on function pay.lease_provider_work to pay_api;
 
 -- Leases pieces of work of one kind, and then reads them. A piece that cannot be read keeps its
 -- lease, so it comes again when the lease has ended and holds up no other until then.

@@ -207,10 +207,9 @@ end $$;
 
 -- Retention: deletes one batch of the counters that were idle for an hour. Returns the number of
 -- deleted rows. p_environment_id: null is all. Leaves locked rows for the next run.
-create or replace function pay_internal.purge_counters(p_environment_id text, p_batch integer)
-returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+create or replace function pay_internal.purge_counters(
+  p_environment_id text, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.rate_counters c
   where c.ctid = any (array(
@@ -219,6 +218,5 @@ begin
       and (p_environment_id is null or o.environment_id = p_environment_id)
     limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

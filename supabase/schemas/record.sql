@@ -119,8 +119,7 @@ begin
       where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
 end $$;
-grant execute on function pay.record(text, text, text, text, text, text, text)
-  to pay_api, pay_operator;
+grant execute on function pay.record to pay_api, pay_operator;
 
 -- A payment or transfer of an environment, a refund of it, the dispute that is the object of a
 -- provider event, the amount that is booked for the event, and its transfers
@@ -147,5 +146,4 @@ begin
         and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
 end $$;
-grant execute on function pay.read_provider_subject(text, text, text, text, text, text)
-  to pay_api, pay_operator;
+grant execute on function pay.read_provider_subject to pay_api, pay_operator;

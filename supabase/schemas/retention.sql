@@ -136,7 +136,7 @@ begin
   end loop;
   return v_total + v_rows + pay_internal.purge_apart('storage', null, v_at, p_batch);
 end $$;
-grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+grant execute on function pay.purge to pay_api, pay_operator;
 
 -- Makes one step of retention. If it fails, it changes nothing and leaves a warning in the log of
 -- the server, and the other steps go on. A step that all environments share is then made for each
@@ -284,10 +284,8 @@ end $$;
 
 -- Deletes one batch of the events of providers that a sandbox got more than 30 days ago.
 create or replace function pay_internal.purge_provider_events(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.provider_events t
   where t.ctid = any (array(
@@ -297,6 +295,5 @@ begin
       and reported.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
     order by reported.received_at limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

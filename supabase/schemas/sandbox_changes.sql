@@ -5,18 +5,14 @@
 -- in place, with the transaction that has written them (xmin). Two positions differ if anything has
 -- changed between them (ADR 0017 has the exceptions).
 
--- The number of rows of each kind in a position. More than one, because transactions do not commit
--- in the order of their ids.
-create or replace function pay_internal.position_rows()
-returns integer language sql immutable parallel safe as $$ select 32 $$;
-
 -- The position of a sandbox. An end of an attempt moves its delivery away from the next ones of its
 -- endpoint, and a reset takes the keys away.
--- Cost: at most 32 rows of each table and of each endpoint, all by an index.
+-- Cost: at most v_most rows of each table and of each endpoint, all by an index. More than one,
+-- because transactions do not commit in the order of their ids.
 create or replace function pay_internal.sandbox_position(p_environment_id text)
 returns text language plpgsql stable as $$
 declare
-  v_most constant integer := pay_internal.position_rows();
+  v_most constant integer := 32;
 begin
   return (
     select 'chg_' || md5(string_agg(o.id || ' ' || o.xmin, ',' order by o.id))
@@ -68,7 +64,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_position(text) to pay_api;
+grant execute on function pay.read_position to pay_api;
 
 -- The positions of sandboxes for which readers wait. One statement for all readers of a process.
 create or replace function pay.sandbox_positions(p_environments text[])
@@ -78,4 +74,4 @@ begin
   perform pay_internal.act_as_worker();
   return query select o.id, pay_internal.sandbox_position(o.id) from unnest(p_environments) as o (id);
 end $$;
-grant execute on function pay.sandbox_positions(text[]) to pay_api;
+grant execute on function pay.sandbox_positions to pay_api;

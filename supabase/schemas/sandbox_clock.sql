@@ -85,7 +85,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_clock(text) to pay_api;
+grant execute on function pay.read_clock to pay_api;
 
 -- Counts something that an advance has done.
 -- Concurrency: locks the row of the settings, as the last lock of its transaction.
@@ -203,7 +203,7 @@ begin
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
 end $$;
-grant execute on function pay.set_clock(text, text) to pay_api;
+grant execute on function pay.set_clock to pay_api;
 
 -- The time to which a command moves the clock; null: it moves no clock.
 -- p_pending  the target of the advances that are not complete; null: there are none.

@@ -131,4 +131,4 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_due(text, text, boolean) to pay_api;
+grant execute on function pay.read_due to pay_api;

@@ -74,7 +74,7 @@ begin
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
 end $$;
-grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+grant execute on function pay.step_clock to pay_api;
 
 -- Stores the clock as the response of a request, and returns the response. A response that is
 -- complete stays, because the numbers can be those of a later advance by now.

@@ -119,7 +119,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
+grant execute on function pay.match_fault to pay_api;
 
 -- Declares a fault. p_fault: {id, kind, fault, filter, delay_ms, times}; p_limit: the most faults
 -- of a sandbox that can still happen.
@@ -150,7 +150,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.create_fault(text, text, integer) to pay_api;
+grant execute on function pay.create_fault to pay_api;
 
 -- Deletes a fault: it does not happen any more.
 -- Outcomes: those of admission.sql; committed (body) | not_found.
@@ -174,7 +174,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.delete_fault(text, text) to pay_api;
+grant execute on function pay.delete_fault to pay_api;
 
 -- Locks the provider faults that the changes of a list use. A change is stale if its fault cannot
 -- happen any more, or if earlier changes of the list use it up.

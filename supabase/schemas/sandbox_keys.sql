@@ -64,4 +64,4 @@ begin
     p_request, v_access, v_caller, v_key, 'create', v_at, v_at - pay_internal.server_time(),
     p_secrets::json -> case when v_has_seed then 'seeded' else 'plain' end, null, p_refusal);
 end $$;
-grant execute on function pay.make_sandbox_key(text, text, text, text, text) to pay_api;
+grant execute on function pay.make_sandbox_key to pay_api;

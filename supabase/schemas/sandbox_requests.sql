@@ -112,7 +112,7 @@ begin
     on conflict on constraint requests_pkey do nothing;
   end if;
 end $$;
-grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
+grant execute on function pay.log_requests to pay_api;
 
 -- The bounds of the ids of the events of a request, as pay_internal.list_query takes them: they
 -- begin with the time at which it was decided. A live request has this time in its own id, and that
@@ -135,14 +135,13 @@ $$;
 -- because requests are written behind their responses and its count would differ. The log has real
 -- times, so p_at is real.
 create or replace function pay_internal.purge_requests(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 declare
   v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
     order by o.id desc offset pay_internal.stored_requests() - 1 limit 1
   ));
-  v_rows bigint;
 begin
   delete from pay.requests t
   where t.environment_id = p_environment_id and t.id = any (array(
@@ -150,6 +149,5 @@ begin
     where o.environment_id = p_environment_id and o.id < v_oldest
     order by o.id limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

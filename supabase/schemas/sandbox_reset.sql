@@ -151,4 +151,4 @@ begin
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
 end $$;
-grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
+grant execute on function pay.reset_sandbox to pay_api;

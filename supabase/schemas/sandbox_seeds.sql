@@ -30,24 +30,23 @@ end $$;
 -- whether the seed is free.
 -- Concurrency: the caller holds the account's lock (pay_internal.take_sandbox_quota), so two
 -- creates never take the same seed.
-create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
-returns boolean language plpgsql volatile as $$
+create or replace function pay_internal.free_seed(
+  p_root text, p_at timestamptz, out is_free boolean
+) language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
   v_holder record;
-  v_is_free boolean;
 begin
   perform pay_internal.act_as_worker();
   select e.public_id, e.ends_at into v_holder
   from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
   where w.seed_root = p_root;
-  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
-  if v_is_free and v_holder.public_id is not null then
+  is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
+  if is_free and v_holder.public_id is not null then
     perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
   end if;
   perform pay_internal.act_as_worker(false);
   perform set_config('pay.environment_ids', v_opened, true);
-  return v_is_free;
 end $$;
 
 -- Brings a seeded sandbox back to its start in a reset: the new environment begins with the seed,
@@ -70,28 +69,26 @@ end $$;
 -- refuses the request.
 -- Concurrency: shares the lock of the environment, so it waits for a reset or for a step of the
 -- clock. A reset moves the key to another environment, so the key is looked up again after a wait.
-create or replace function pay_internal.open_by_hash(p_key_hash text)
-returns text language plpgsql volatile as $$
+create or replace function pay_internal.open_by_hash(p_key_hash text, out environment text)
+language plpgsql volatile as $$
 declare
   v_hash constant bytea := decode(p_key_hash, 'hex');
   v_held text := '';
-  v_environment text;
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
   loop
-    v_environment := (
+    environment := (
       select s.environment_id from pay.api_key_secrets s
       where s.hash = v_hash and s.revoked_at is null and not s.livemode
         and (s.ends_at is null or s.ends_at > pay_internal.server_time())
     );
-    exit when v_environment is null or v_environment = v_held;
-    v_held := v_environment;
+    exit when environment is null or environment = v_held;
+    v_held := environment;
     perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
   end loop;
-  if v_environment is not null then
-    perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  if environment is not null then
+    perform set_config('pay.environment_ids', array[environment]::text, true);
   end if;
-  return v_environment;
 end $$;
 
 -- Gives the next request of a seeded sandbox its number. Returns the settings of the sandbox with
@@ -112,7 +109,7 @@ begin
   end if;
   return v_settings;
 end $$;
-grant execute on function pay.number_request(text) to pay_api;
+grant execute on function pay.number_request to pay_api;
 
 -- Stores a request and its response in the transcript of a seeded sandbox. Does nothing after a
 -- reset, once the account's rows are compared with those of another cell, after
@@ -142,7 +139,7 @@ begin
     on conflict on constraint transcript_lines_pkey do nothing;
   end if;
 end $$;
-grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
+grant execute on function pay.store_transcript_line to pay_api;
 
 -- A part of the transcript of the caller's sandbox, of about 256 KiB.
 -- p_after    the number of the request after which the part begins; 0 is from the first
@@ -182,4 +179,4 @@ begin
   v_access.body := array_to_string(v_lines, '');
   return v_access;
 end $$;
-grant execute on function pay.transcript(text, bigint) to pay_api;
+grant execute on function pay.transcript to pay_api;

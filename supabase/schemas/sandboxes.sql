@@ -160,7 +160,7 @@ begin
   v_access.body := v_body;
   return v_access;
 end $$;
-grant execute on function pay.make_sandbox(text, text, text) to pay_api;
+grant execute on function pay.make_sandbox to pay_api;
 
 -- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables
 -- its endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; polls of the
@@ -243,7 +243,7 @@ begin
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end $$;
-grant execute on function pay.end_sandbox(text, text) to pay_api;
+grant execute on function pay.end_sandbox to pay_api;
 
 -- Retention: retires sandboxes whose end has passed. Returns their number. The caller
 -- acts as the worker. p_environment_id: null is all.
@@ -273,10 +273,8 @@ end $$;
 -- Retention: deletes one batch of the rows of pay.sandboxes that ended a day ago. Returns their
 -- number. The caller acts as the worker. p_environment_id: null is all.
 create or replace function pay_internal.purge_sandboxes(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.sandboxes sandbox
   where sandbox.ctid = any (array(
@@ -285,6 +283,5 @@ begin
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.expires_at limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

@@ -12,26 +12,11 @@
 create or replace function pay_internal.words_of_row()
 returns integer language sql immutable parallel safe as $$ select 16 $$;
 
--- The events of a portion of the job, and of a search.
-create or replace function pay_internal.words_of_job()
-returns integer language sql immutable parallel safe as $$ select 2000 $$;
-
-create or replace function pay_internal.words_of_search()
-returns integer language sql immutable parallel safe as $$ select 200 $$;
-
--- The most words of the texts of a payment or of a search, and the newest events of a payment whose
--- idempotency keys are words of it.
-create or replace function pay_internal.most_words()
-returns integer language sql immutable parallel safe as $$ select 16 $$;
-
+-- The newest events of a payment whose idempotency keys are words of it.
 create or replace function pay_internal.most_keys()
 returns integer language sql immutable parallel safe as $$ select 20 $$;
 
--- Events are not committed in the order of their ids. The job looks at the events of this time
--- again, at most at so many, and remembers those that it has read.
-create or replace function pay_internal.late_time()
-returns interval language sql immutable parallel safe as $$ select interval '20 seconds' $$;
-
+-- The most events that the job remembers: pay_internal.write_words.
 create or replace function pay_internal.most_seen()
 returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
@@ -72,6 +57,8 @@ declare
   v_text text := pay_internal.plain_text(p_text);
   v_word text;
   v_words text[] := '{}';
+  -- Of the texts of a payment, or of a search.
+  v_most constant integer := 16;
 begin
   v_text := replace(replace(replace(v_text, 'ae', 'a'), 'oe', 'o'), 'ue', 'u');
   if octet_length(v_text) > length(v_text) then
@@ -82,7 +69,7 @@ begin
   loop
     if v_word <> '' and v_word <> all (v_words) then
       v_words := v_words || v_word;
-      exit when cardinality(v_words) = pay_internal.most_words();
+      exit when cardinality(v_words) = v_most;
     end if;
   end loop;
   return v_words;
@@ -186,16 +173,8 @@ begin
   on conflict on constraint search_words_pkey do update set words = excluded.words;
 end $$;
 
--- An erased payment keeps the words that are not of the person. The caller has the lock of the words.
-create or replace function pay_internal.renew_words(p_environment_id text, p_id text)
-returns void language plpgsql volatile as $$
-begin
-  delete from pay.search_words w where w.environment_id = p_environment_id and w.payment_id = p_id;
-  perform pay_internal.add_words(p_environment_id, array[p_id]);
-end $$;
-
 -- Writes the words of the payments of the next events, at most p_most, and returns their number. The
--- cursor moves on to an event when it is older than pay_internal.late_time(). Until then the events
+-- cursor moves on to an event when it is older than v_late. Until then the events
 -- after it that were read are remembered.
 -- p_waits: 0.2 s for another writer, which has read the events and not committed yet
 create or replace function pay_internal.write_words(
@@ -208,6 +187,9 @@ declare
   v_new text[];
   v_is_over boolean;
   v_has_lock boolean;
+  -- Events are not committed in the order of their ids. The job looks at those of this time again,
+  -- at most at pay_internal.most_seen(), and remembers those that it has read.
+  v_late constant interval := '20 seconds';
 begin
   for v_try in 1..case when p_waits then 11 else 1 end loop
     if v_try > 1 then perform pg_sleep(0.02); end if;
@@ -231,8 +213,7 @@ begin
       order by v.environment_id, v.id limit cardinality(v_cursor.seen) + p_most
     ) r
     except select unnest(v_cursor.seen));
-  v_is_over := v_now not between v_cursor.marked_at and v_cursor.marked_at
-      + pay_internal.late_time()
+  v_is_over := v_now not between v_cursor.marked_at and v_cursor.marked_at + v_late
     or cardinality(v_cursor.seen) > pay_internal.most_seen();
   if v_new = '{}' and v_is_over is not true then return 0; end if;
   perform pay_internal.add_words(p_environment_id, array(
@@ -268,6 +249,8 @@ declare
   v_until timestamptz;
   v_environment_id text;
   v_events bigint := 0;
+  -- The events whose words are written for one environment before the next has its turn.
+  v_portion constant integer := 2000;
 begin
   perform pay_internal.act_as_worker();
   for v_environment_id in
@@ -291,7 +274,7 @@ begin
     v_until := coalesce(v_until, clock_timestamp() + pay_internal.job_time());
     begin
       v_events := v_events
-        + pay_internal.write_words(v_environment_id, pay_internal.words_of_job());
+        + pay_internal.write_words(v_environment_id, v_portion);
     exception when others then
       raise warning 'the search words of % failed: % %', v_environment_id, sqlstate, sqlerrm;
     end;
@@ -299,4 +282,4 @@ begin
   end loop;
   return v_events;
 end $$;
-grant execute on function pay.write_search_words() to pay_api, pay_operator;
+grant execute on function pay.write_search_words to pay_api, pay_operator;

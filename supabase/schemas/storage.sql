@@ -136,10 +136,7 @@ begin
   return 0;
 end $$;
 
--- The resets of a sandbox that are possible at once, and the time after which one more is.
-create or replace function pay_internal.resets_at_once()
-returns integer language sql immutable parallel safe as $$ select 300 $$;
-
+-- The time after which one more reset of a sandbox is possible.
 create or replace function pay_internal.reset_every()
 returns interval language sql immutable parallel safe as $$ select interval '200 milliseconds' $$;
 
@@ -158,6 +155,8 @@ declare
   -- The account's other sandboxes are not open.
   v_was_worker constant boolean := pay_internal.act_as_worker();
   v_storage_gb constant bigint := (p_request -> 'storage' ->> 0)::bigint;
+  -- The resets that are possible at once.
+  v_at_once constant integer := 300;
   v_environment pay.environments;
   v_outcome text := 'ok';
 begin
@@ -165,7 +164,7 @@ begin
   if (p_request -> 'rate' ->> 1)::integer > 0 then
     v_outcome := case
       when v_environment.resets_until
-        > pay_internal.server_time() + pay_internal.resets_at_once() * pay_internal.reset_every()
+        > pay_internal.server_time() + v_at_once * pay_internal.reset_every()
         then 'too_often'
       when (select count(*) from (
           select from pay.environments e

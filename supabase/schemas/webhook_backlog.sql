@@ -64,7 +64,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_pending_quota(text) to pay_api;
+grant execute on function pay.read_pending_quota to pay_api;
 
 -- Finds the admitted changes that add deliveries in sandboxes with
 -- pay_internal.few_pending_deliveries(), and for which the service has not counted them: the

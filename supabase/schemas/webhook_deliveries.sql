@@ -1,21 +1,6 @@
 -- Purpose: a delivery as JSON text, with the requests that it has sent in a sandbox and the
 -- beginnings of the responses (ADR 0018).
 
--- How many attempts of a delivery are recorded. Limited, because a delivery can be redelivered any
--- number of times, and each record rewrites the row.
-create or replace function pay_internal.stored_attempts()
-returns integer language sql immutable parallel safe as $$ select 50 $$;
-
--- Adds an attempt to the recorded ones. If there are too many, the second one goes: the first one
--- stays, because an invariant checks the order of deliveries by it.
-create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
-returns json[] language plpgsql immutable as $$
-begin
-  return case
-    when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
-    else p_attempts[:1] || p_attempts[3:] end || p_attempt;
-end $$;
-
 -- The stem of the ids of an event's deliveries (shared/domain/changes/event.ts).
 create or replace function pay_internal.delivery_stem(p_event_id text)
 returns text language plpgsql immutable parallel safe as $$
@@ -84,13 +69,6 @@ returns text language sql stable as $$
   ) b
 $$;
 
--- How many attempts of a delivery the log has: the newest ones.
-create or replace function pay_internal.logged_attempts()
-returns integer language sql immutable parallel safe as $$ select 5 $$;
-
-create or replace function pay_internal.attempt_log_retention()
-returns interval language sql immutable parallel safe as $$ select interval '7 days' $$;
-
 -- Adds ended attempts to the log. Leaves out one that is not the newest of its delivery,
 -- and those of live and of retired environments. Distinct, because an error here would make the
 -- dispatcher send its results again and again.
@@ -102,11 +80,13 @@ returns void language plpgsql volatile as $$
 declare
   -- Mostly false, so that no entry is looked up.
   v_are_erased constant boolean := exists (select from pay.erasures);
+  -- The newest attempts of a delivery.
+  v_logged constant integer := 5;
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     response, response_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
+    d.environment_id, d.id, r.attempt % v_logged, r.attempt, r.url, r.headers,
     a.response, a.response is not null and r.response_truncated is true,
     pay_internal.server_time()
   from jsonb_to_recordset(p_entries) as r (
@@ -159,17 +139,15 @@ end $$;
 -- all. Returns the number of deleted rows. Their times are the database's, so an advance of a
 -- sandbox's clock deletes none, and its count does not depend on receivers.
 create or replace function pay_internal.purge_attempt_log(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   -- In order, because with a limit alone a scan of the table looks cheap while its statistics are
   -- old.
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
     from pay.attempt_log o
-    where o.stored_at < p_at - pay_internal.attempt_log_retention()
+    where o.stored_at < p_at - interval '7 days'
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.stored_at
     limit p_batch for update skip locked
@@ -177,6 +155,5 @@ begin
   delete from pay.attempt_log t using old
   where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
     and t.slot = old.slot;
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;

@@ -160,7 +160,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
+grant execute on function pay.change_webhook_endpoint to pay_api;
 
 -- Records a triggered event, and its delivery with an attempt under way. The delivery has a lease
 -- from the start, so the dispatcher does not lease it. The function claims the idempotency key with
@@ -236,7 +236,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.begin_trigger(text, text) to pay_api;
+grant execute on function pay.begin_trigger to pay_api;
 
 -- Records the only attempt of a triggered delivery and stores the response under the claimed key,
 -- unless a dispatcher has leased the delivery since.
@@ -271,7 +271,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
+grant execute on function pay.end_trigger to pay_api;
 
 -- The maximum number of deliveries that a change of an endpoint cancels: a tenth of a second's
 -- work.
@@ -313,7 +313,7 @@ begin
     select t.revision, t.status, t.body from pay.webhook_endpoints t
     where t.environment_id = p_environment_id and t.id = p_id;
 end $$;
-grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
+grant execute on function pay.load_webhook_endpoint to pay_api;
 
 -- Disables an endpoint for the dispatcher. Writes the event, with a delivery to each other endpoint
 -- of the environment that subscribes to it. Outcome: committed | stale.
@@ -339,5 +339,4 @@ begin
       where w.environment_id = p_environment_id))::pay_internal.caller]);
   return 'committed';
 end $$;
-grant execute on function pay.disable_webhook_endpoint(
-  text, text, integer, timestamptz, text, text, text) to pay_api;
+grant execute on function pay.disable_webhook_endpoint to pay_api;

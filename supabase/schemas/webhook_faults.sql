@@ -59,8 +59,10 @@ begin
         v_kept := v_kept || v_delivery.id;
       when 'drop_until_recovered' then
         v_kept := v_kept || v_delivery.id;
-        perform pay_internal.release_overtaken(
-          v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
+        -- The reordered delivery that waits for the next one.
+        perform pay_internal.release_next_deliveries(array[v_delivery.environment_id], array[
+          pay_internal.reordered_delivery(v_delivery.environment_id, v_delivery.endpoint_id,
+            v_delivery.subject_id)], p_at);
       when 'reorder' then
         v_kept := array_remove(v_kept || v_delivery.id
           || pay_internal.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
@@ -104,7 +106,7 @@ end $$;
 -- Puts a delivery after the next one of its endpoint and subject: the two swap their positions in
 -- the order. Returns the id of that one. If there is none yet, or another transaction has it, the
 -- delivery goes behind all of them and waits until one of them is sent
--- (pay_internal.release_overtaken), for a minute at most. Returns null then.
+-- (pay_internal.waits_for_fault), for a minute at most. Returns null then.
 create or replace function pay_internal.put_after_next(
   p_environment_id text, p_id text, p_at timestamptz
 ) returns text language plpgsql volatile as $$
@@ -136,16 +138,6 @@ begin
     where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
   end if;
   return v_next.id;
-end $$;
-
--- Makes the reordered delivery of a subject due that waits for the next one, if a later event of
--- the subject has been sent or given up.
-create or replace function pay_internal.release_overtaken(
-  p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
-) returns void language plpgsql volatile as $$
-begin
-  perform pay_internal.release_next_deliveries(array[p_environment_id], array[
-    pay_internal.reordered_delivery(p_environment_id, p_endpoint_id, p_subject_id)], p_at);
 end $$;
 
 -- Whether a delivery still waits because of its fault, so that the end of an earlier delivery does

@@ -66,10 +66,8 @@ end $$;
 -- others have added. Skips deliveries that another transaction has locked.
 create or replace function pay_internal.add_to_inbox(
   p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
-  p_checked text[]
-) returns bigint language plpgsql volatile as $$
-declare
-  v_added bigint;
+  p_checked text[], out added bigint
+) language plpgsql volatile as $$
 begin
   with
   found as materialized (
@@ -117,8 +115,7 @@ begin
     on conflict (environment_id, delivery_id) do update set position = excluded.position
     returning entry.position
   )
-  select count(*) into v_added from entered;
-  return v_added;
+  select count(*) into added from entered;
 end $$;
 
 -- Fills inboxes for the dispatcher.
@@ -273,7 +270,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
+grant execute on function pay.read_inbox to pay_api;
 
 -- Whether an inbox has something to add: a delivery that is due, or one that no fault holds back.
 -- Looks at 100 of the latter, because a sandbox can have many that are held back, and every poll of
@@ -315,7 +312,7 @@ begin
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
     where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
 end $$;
-grant execute on function pay.changed_inboxes(text) to pay_api;
+grant execute on function pay.changed_inboxes to pay_api;
 
 -- Sends the deliveries of an inbox that are not acknowledged to the URL that its endpoint now has.
 -- Returns false, and changes nothing, if there are more than pay_internal.called_off_at_once().

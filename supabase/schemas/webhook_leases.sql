@@ -6,17 +6,17 @@
 -- with an expired lease becomes a poison delivery, because its dispatcher has died. No later call
 -- returns it.
 create or replace function pay_internal.lock_due(
-  p_endpoints text[], p_capacity integer[], p_quotas integer[], p_reads integer[], p_at timestamptz
-) returns pay_internal.due_delivery[] language plpgsql volatile as $$
+  p_endpoints text[], p_capacity integer[], p_quotas integer[], p_reads integer[], p_at timestamptz,
+  out due pay_internal.due_delivery[]
+) language plpgsql volatile as $$
 declare
-  v_due pay_internal.due_delivery[];
   v_is_any_expired boolean;
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
       c.rank - c.quota, c.is_expired)::pay_internal.due_delivery),
     bool_or(c.is_expired)
-  into v_due, v_is_any_expired
+  into due, v_is_any_expired
   from (
     select l.*, o.capacity, o.quota,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as rank
@@ -38,10 +38,9 @@ begin
   if v_is_any_expired then
     update pay.webhook_deliveries d
     set expired_leases = 1, leased_until = null
-    from unnest(v_due) c
+    from unnest(due) c
     where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
   end if;
-  return v_due;
 end $$;
 
 -- The locked deliveries within the capacity, with their endpoints. No environment and no

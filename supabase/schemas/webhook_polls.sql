@@ -115,8 +115,7 @@ begin
         p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_excluded, p_only);
   end if;
 end $$;
-grant execute on function pay.poll_deliveries(text, text, integer, integer, integer, integer, text,
-  timestamptz, timestamptz, text, text) to pay_api;
+grant execute on function pay.poll_deliveries to pay_api;
 
 -- Finds the endpoints with which a poll fails: makes a poll for each endpoint alone and undoes it.
 -- The dispatcher calls it after a poll without results has failed, and leaves out these endpoints
@@ -154,7 +153,7 @@ begin
     end if;
   end loop;
 end $$;
-grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
+grant execute on function pay.find_failing_endpoints to pay_api;
 
 -- The endpoints with pending deliveries, each found by one index probe. p_excluded, p_only: as in
 -- pay.poll_deliveries.

@@ -51,7 +51,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.redeliver(text, text, text) to pay_api;
+grant execute on function pay.redeliver to pay_api;
 
 -- Makes the deliveries of an endpoint pending again that were created in a period. A delivery that
 -- is pending, or available in an inbox, stays as it is. The response is
@@ -125,8 +125,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
-  to pay_api;
+grant execute on function pay.recover_deliveries to pay_api;
 
 -- The oldest deliveries of an endpoint within bounds that have one of some statuses, and the cursor
 -- of pay.recover_deliveries. Reads at most p_most_read deliveries.

@@ -72,6 +72,8 @@ create or replace function pay_internal.record_results(
   out next_ids text[], out turned_environments text[], out turned_ids text[],
   out turned_to_success boolean[]
 ) language plpgsql volatile as $$
+declare
+  v_most constant integer := 50;
 begin
   with
   result as materialized (
@@ -91,7 +93,10 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a poison delivery.
       expired_leases = case when d.expired_leases < 3 then 0 else d.expired_leases end,
-      attempts = pay_internal.with_attempt(d.attempts, r.record::json)
+      -- At most v_most, because a delivery can be redelivered any number of times, and each record
+      -- rewrites the row. The first one stays, because an invariant checks the order by it.
+      attempts = case when cardinality(d.attempts) < v_most then d.attempts
+        else d.attempts[:1] || d.attempts[3:] end || r.record::json
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until = r.leased_until

@@ -23,7 +23,7 @@ begin
   values ('relay_url', p_url), ('relay_token', p_token)
   on conflict on constraint settings_pkey do update set value = excluded.value;
 end $$;
-grant execute on function pay.configure_relay(text, text) to pay_operator;
+grant execute on function pay.configure_relay to pay_operator;
 
 -- The address and token with which the dispatcher is woken. No row if neither a delivery nor work
 -- with a provider is due, or if pay.configure_relay was not called.
@@ -44,7 +44,7 @@ begin
     join pay.settings t on t.name = 'relay_token'
     where u.name = 'relay_url';
 end $$;
-grant execute on function pay.due_wake() to pay_operator;
+grant execute on function pay.due_wake to pay_operator;
 
 -- Records a request that wakes the dispatcher, so that pay.health can find its response, and
 -- deletes requests older than an hour.
@@ -56,7 +56,7 @@ begin
   insert into pay.dispatcher_wakes (request_id) values (p_request_id::text)
   on conflict on constraint dispatcher_wakes_pkey do update set woken_at = excluded.woken_at;
 end $$;
-grant execute on function pay.note_wake(bigint) to pay_operator;
+grant execute on function pay.note_wake to pay_operator;
 
 -- The requests of the last hour that woke the dispatcher.
 create or replace function pay.recent_wakes()
@@ -68,7 +68,7 @@ begin
     select wake.request_id::bigint, wake.woken_at from pay.dispatcher_wakes wake
     where wake.woken_at >= now() - interval '1 hour';
 end $$;
-grant execute on function pay.recent_wakes() to pay_operator;
+grant execute on function pay.recent_wakes to pay_operator;
 
 -- The job: wakes the dispatcher when a delivery or work with a provider is due. Runs as the role of
 -- the job, which may use pg_net.
@@ -95,4 +95,4 @@ begin
     perform pay.note_wake(v_request_id);
   end loop;
 end $$;
-grant execute on function pay.wake_dispatcher() to pay_operator;
+grant execute on function pay.wake_dispatcher to pay_operator;
