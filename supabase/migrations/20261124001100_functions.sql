@@ -59,10 +59,9 @@ begin
 end $$;
 
 create or replace function pay_internal.admit(
-  p_requests pay_internal.request[], p_hold text, p_is_read boolean
-) returns pay.admission[] language plpgsql volatile as $$
-declare
-  v_found pay.admission[]; v_hashes bytea[]; v_key_rates integer[]; v_account_rates integer[];
+  p_requests pay_internal.request[], p_hold text, p_is_read boolean, out admitted pay.admission[]
+) language plpgsql volatile as $$
+declare v_hashes bytea[]; v_key_rates integer[]; v_account_rates integer[];
   v_api_keys text[]; v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[]; v_set text;
   v_has_keys boolean; v_is_idle boolean;
@@ -94,7 +93,7 @@ begin
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
   -- is not open, or which a reset has moved in the meantime.
-  v_found := array(
+  admitted := array(
     select row(a.n, case
         when v_api_keys[a.n] is null then 'unauthorized'
         when k.id is null then 'resetting'
@@ -116,18 +115,17 @@ begin
       where k.id = v_api_keys[a.n] and k.environment_id = v_environments[a.n] limit 1
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
-    v_found := pay_internal.judge_ended_keys(p_requests, v_found, v_hashes);
-    v_found := pay_internal.admit_payers(p_requests, v_found, p_hold, p_is_read);
+    admitted := pay_internal.judge_ended_keys(p_requests, admitted, v_hashes);
+    admitted := pay_internal.admit_payers(p_requests, admitted, p_hold, p_is_read);
   end if;
-  if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
+  if v_is_idle then perform pay_internal.note_use(v_hashes, admitted); end if;
   if p_is_read and v_has_keys then
-    v_found := pay_internal.find_responses(p_requests, v_found, true);
+    admitted := pay_internal.find_responses(p_requests, admitted, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
-    v_found := pay_internal.limit_list(
-      p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
+    admitted := pay_internal.limit_list(
+      p_requests, admitted, v_key_rates, v_account_rates, p_is_read);
   end if;
-  return v_found;
 end $$;
 
 create or replace function pay_internal.callers_of(p_found pay.admission[])
@@ -191,15 +189,12 @@ returns boolean language sql stable as $$
     or coalesce(p_key.ends_at <= pay_internal.server_time(), false)
 $$;
 
-create or replace function pay_internal.delete_keys(p_ids text[])
-returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+create or replace function pay_internal.delete_keys(p_ids text[], out deleted bigint)
+language plpgsql volatile as $$
 begin
   delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
   delete from pay.api_keys k where k.id = any (p_ids);
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.take_key_quota(p_environment_id text, p_at timestamptz)
@@ -230,10 +225,9 @@ begin
   return true;
 end $$;
 
-create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
-returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+create or replace function pay_internal.drop_ended_secrets(
+  p_ids text[], p_at timestamptz, out deleted bigint
+) language plpgsql volatile as $$
 begin
   with gone as (
     delete from pay.api_key_secrets s
@@ -254,8 +248,7 @@ begin
     where k.id = g.api_key_id and g.last_used_at is not null
       and (k.last_used_at is null or k.last_used_at < g.last_used_at)
   )
-  select count(*) into v_rows from gone;
-  return v_rows;
+  select count(*) into deleted from gone;
 end $$;
 
 create or replace function pay_internal.purge_keys(
@@ -389,8 +382,7 @@ end $$;
 create or replace function pay.create_api_key(
   p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text,
   p_last_four text, p_expires_at timestamptz
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 declare
   v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
@@ -421,8 +413,7 @@ begin
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
       p_last_four, v_expires_at, v_ends_at);
 end $$;
-grant execute on function
-  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+grant execute on function pay.create_api_key to pay_operator;
 
 create or replace function pay.list_api_keys() returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
@@ -451,7 +442,7 @@ begin
     ) n on true
     order by e.account, e.public_id, k.id;
 end $$;
-grant execute on function pay.list_api_keys() to pay_operator;
+grant execute on function pay.list_api_keys to pay_operator;
 
 create or replace function pay.rotate_api_key(
   p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamptz
@@ -482,7 +473,7 @@ begin
     p_id, v_at, p_secret_hash, p_prefix, p_last_four, p_older_expire_at + v_ahead, v_ahead);
   return true;
 end $$;
-grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
+grant execute on function pay.rotate_api_key to pay_operator;
 
 create or replace function pay.revoke_api_key(p_id text) returns boolean
 language plpgsql volatile security definer as $$
@@ -494,7 +485,7 @@ begin
   perform pay_internal.end_api_key(p_id, now());
   return true;
 end $$;
-grant execute on function pay.revoke_api_key(text) to pay_operator;
+grant execute on function pay.revoke_api_key to pay_operator;
 
 create or replace function pay_internal.judge_key_change(
   p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamptz
@@ -590,8 +581,7 @@ begin
     p_request, v_access, v_caller, v_key, p_action, v_access.at, coalesce(v_access.ahead, '0'),
     p_secret::json, p_older_expire_at, p_refusal);
 end $$;
-grant execute on function pay.change_api_key(
-  text, text, text, text, text, timestamptz, text) to pay_api;
+grant execute on function pay.change_api_key to pay_api;
 
 create or replace function pay.list_archives(p_account text) returns table (
   environment_id text, account text, archived_until timestamptz, next_day timestamptz,
@@ -612,7 +602,7 @@ begin
   where e.livemode and (p_account is null or e.account = p_account)
   order by e.id;
 end $$;
-grant execute on function pay.list_archives(text) to pay_operator;
+grant execute on function pay.list_archives to pay_operator;
 
 create or replace function pay.read_archive(
   p_environment_id text, p_kind text, p_from timestamptz, p_before timestamptz, p_after text,
@@ -640,8 +630,7 @@ begin
     order by d.id limit p_limit;
   end if;
 end $$;
-grant execute on function pay.read_archive(text, text, timestamptz, timestamptz, text, integer)
-  to pay_operator;
+grant execute on function pay.read_archive to pay_operator;
 
 create or replace function pay.sum_archive(
   p_environment_id text, p_from timestamptz, p_before timestamptz
@@ -657,12 +646,11 @@ begin
     and m.transaction_id < pay_internal.id_floor('txn_', p_before)
   group by 1, 2, 3 order by 1, 2, 3;
 end $$;
-grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay_operator;
+grant execute on function pay.sum_archive to pay_operator;
 
 create or replace function pay.note_archive(
   p_environment_id text, p_until timestamptz, p_sha256 text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 declare
   v_until timestamptz;
 begin
@@ -680,7 +668,7 @@ begin
       message = 'an archive grows, of a live environment, by days that ended a week ago';
   end if;
 end $$;
-grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
+grant execute on function pay.note_archive to pay_operator;
 
 create or replace function pay.end_archive(p_environment_id text) returns boolean
 language plpgsql volatile security definer as $$
@@ -691,7 +679,7 @@ begin
   where a.environment_id = p_environment_id and not a.is_ended;
   return found;
 end $$;
-grant execute on function pay.end_archive(text) to pay_operator;
+grant execute on function pay.end_archive to pay_operator;
 
 create or replace function pay_internal.split_batch_totals(
   p_account_id text, p_sha256 text, p_rows jsonb
@@ -830,7 +818,7 @@ begin
   if v_fits is not true then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
 end $$;
-grant execute on function pay.split_bank_entry(text, text, text[], bigint) to pay_operator;
+grant execute on function pay.split_bank_entry to pay_operator;
 
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
@@ -847,7 +835,7 @@ begin
     from pay.bank_exports x
     where x.environment_id = p_environment_id and x.id = any (p_ids) and x.sealed is not null;
 end $$;
-grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
+grant execute on function pay.read_sealed_texts to pay_api, pay_operator;
 
 create or replace function pay.read_payer_details(p_account_id text, p_references text[])
 returns table (reference text, key_id text, sealed text)
@@ -861,7 +849,7 @@ begin
     where c.provider_reference = any (p_references) and c.account_id = p_account_id
       and c.op = 'authorize' and d.sealed is not null;
 end $$;
-grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
+grant execute on function pay.read_payer_details to pay_api, pay_operator;
 
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
 returns void language plpgsql volatile as $$
@@ -890,8 +878,7 @@ $$;
 
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -901,7 +888,7 @@ begin
   where a.id = p_account_id and d.environment_id = a.environment_id
     and d.owner_id = p_account_id || '/' || p_reference;
 end $$;
-grant execute on function pay.settle_entry_details(text, text, text) to pay_operator;
+grant execute on function pay.settle_entry_details to pay_operator;
 
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
@@ -926,7 +913,7 @@ begin
     order by t.environment_id, t.id
     limit p_limit;
 end $$;
-grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
+grant execute on function pay.list_sealed_texts to pay_operator;
 
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
 returns bigint language plpgsql volatile security definer as $$
@@ -955,7 +942,7 @@ begin
   end loop;
   return v_stored;
 end $$;
-grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
+grant execute on function pay.store_sealed_texts to pay_operator;
 
 create or replace function pay.count_sealed_texts()
 returns table (key_id text, texts bigint, mandates bigint)
@@ -977,7 +964,7 @@ begin
     group by t.key_id
     order by t.key_id;
 end $$;
-grant execute on function pay.count_sealed_texts() to pay_operator;
+grant execute on function pay.count_sealed_texts to pay_operator;
 
 create or replace function pay_internal.bank_details_need(p_environment_id text, p_id text)
 returns json language sql stable as $$
@@ -1055,7 +1042,7 @@ begin
   perform pay_internal.delete_bank_details(v_access.environment_id, p_id);
   return v_access;
 end $$;
-grant execute on function pay.delete_bank_details(text, text) to pay_api;
+grant execute on function pay.delete_bank_details to pay_api;
 
 create or replace function pay_internal.purge_bank_details(
   p_environment_id text, p_at timestamptz, p_batch integer
@@ -1207,10 +1194,9 @@ returns setof text language sql volatile rows 10 as $$
 $$;
 
 create or replace function pay_internal.store_bank_entries(
-  p_account_id text, p_sha256 text, p_entries jsonb
-) returns bigint language plpgsql volatile as $$
+  p_account_id text, p_sha256 text, p_entries jsonb, out stored bigint
+) language plpgsql volatile as $$
 declare
-  v_stored bigint;
   v_events jsonb;
   v_detailed text[];
 begin
@@ -1263,13 +1249,12 @@ begin
   )
   select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
     'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
-  into v_stored, v_events
+  into stored, v_events
   from entry e
   left join stored s on s.id = e.id
   cross join jsonb_array_elements(e.provider_events) event
   where s.id is not null or e.id in (select d.id from unnest(v_detailed) as d (id));
   perform pay_internal.keep_provider_events(v_events);
-  return v_stored;
 end $$;
 
 create or replace function pay_internal.comparable_bank_entries(
@@ -1485,7 +1470,7 @@ begin
       and f.sha256 = p_sha256
   );
 end $$;
-grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
+grant execute on function pay.begin_bank_file to pay_operator;
 
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
 returns bigint language plpgsql volatile security definer
@@ -1515,7 +1500,7 @@ begin
   end if;
   return v_stored;
 end $$;
-grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
+grant execute on function pay.store_bank_rows to pay_operator;
 
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
 returns json language plpgsql volatile security definer as $$
@@ -1558,7 +1543,9 @@ begin
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
   if v_complete_until is not null then
-    v_warnings := v_warnings || pay_internal.balance_warnings(p_account_id);
+    v_warnings := v_warnings || (
+      select coalesce(jsonb_agg(u.detail), '[]') from pay_internal.unproven_balances u
+      where u.account_id = p_account_id);
   end if;
   update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
     v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
@@ -1571,7 +1558,7 @@ begin
   where u.account_id = p_account_id and v_complete_until is not null;
   return v_result;
 end $$;
-grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
+grant execute on function pay.end_bank_file to pay_operator;
 
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
@@ -1607,7 +1594,7 @@ begin
     ) event
     where a.id = p_account_id;
 end $$;
-grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
+grant execute on function pay.bank_file_state to pay_api, pay_operator;
 
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
 returns json language plpgsql volatile security definer as $$
@@ -1622,7 +1609,7 @@ begin
   return json_build_object('is_new', true, 'result',
     pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result'));
 end $$;
-grant execute on function pay.import_bank_file(text, text) to pay_api;
+grant execute on function pay.import_bank_file to pay_api;
 
 create or replace function pay.read_bridge_hash(p_account_id text)
 returns text language plpgsql volatile security definer as $$
@@ -1633,7 +1620,7 @@ begin
     where a.id = p_account_id and a.connector = 'bank'
   );
 end $$;
-grant execute on function pay.read_bridge_hash(text) to pay_api;
+grant execute on function pay.read_bridge_hash to pay_api;
 
 create or replace function pay.count_bridge_request(
   p_account_id text, p_key_rate integer, p_account_rate integer
@@ -1651,7 +1638,7 @@ begin
   v_found := pay_internal.limit_requests(v_found, array[p_key_rate], array[p_account_rate], true);
   return v_found[1].outcome = 'ok';
 end $$;
-grant execute on function pay.count_bridge_request(text, integer, integer) to pay_api;
+grant execute on function pay.count_bridge_request to pay_api;
 
 create or replace function pay.set_bridge_hash(p_account_id text, p_hash text) returns boolean
 language plpgsql volatile security definer as $$
@@ -1662,7 +1649,7 @@ begin
   where a.id = p_account_id and a.connector = 'bank';
   return found;
 end $$;
-grant execute on function pay.set_bridge_hash(text, text) to pay_operator;
+grant execute on function pay.set_bridge_hash to pay_operator;
 
 create or replace function pay_internal.interim_kind(p_kind text)
 returns smallint language sql immutable as $$
@@ -1765,17 +1752,14 @@ begin
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
 end $$;
 
-create or replace function pay_internal.lock_bank_orders(p_account_id text)
-returns text language plpgsql volatile as $$
-declare
-  v_environment_id text;
+create or replace function pay_internal.lock_bank_orders(p_account_id text, out environment text)
+language plpgsql volatile as $$
 begin
   perform pay_internal.act_as_worker();
-  select a.environment_id into strict v_environment_id
+  select a.environment_id into strict environment
   from pay.provider_accounts a where a.id = p_account_id;
-  perform pay_internal.refuse_moving(v_environment_id);
+  perform pay_internal.refuse_moving(environment);
   perform pg_advisory_xact_lock(hashtextextended('bank orders ' || p_account_id, 0));
-  return v_environment_id;
 end $$;
 
 create or replace function pay_internal.keep_bank_orders(
@@ -1823,7 +1807,7 @@ begin
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
 end $$;
-grant execute on function pay.list_bank_orders(text) to pay_operator;
+grant execute on function pay.list_bank_orders to pay_operator;
 
 create or replace function pay.find_bank_orders(p_account_id text, p_id text) returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
@@ -1870,7 +1854,7 @@ begin
     ) k on true
     order by o.id;
 end $$;
-grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
+grant execute on function pay.find_bank_orders to pay_api, pay_operator;
 
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
@@ -1899,7 +1883,7 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
 end $$;
-grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay_operator;
+grant execute on function pay.find_bank_references to pay_api, pay_operator;
 
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
@@ -1915,7 +1899,7 @@ begin
     order by o.operation_id
     limit p_limit;
 end $$;
-grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
+grant execute on function pay.bank_orders_to_export to pay_api, pay_operator;
 
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
 returns void language plpgsql volatile security definer as $$
@@ -1947,7 +1931,7 @@ begin
     raise exception 'an order waits no more' using errcode = 'serialization_failure';
   end if;
 end $$;
-grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
+grant execute on function pay.store_bank_exports to pay_api, pay_operator;
 
 create or replace function pay.list_bank_exports(p_account_id text, p_name text) returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
@@ -1964,7 +1948,7 @@ begin
     order by x.written_at is null desc, x.id desc
     limit 1000;
 end $$;
-grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
+grant execute on function pay.list_bank_exports to pay_api, pay_operator;
 
 create or replace function pay.note_bank_export(p_account_id text, p_id text)
 returns void language plpgsql volatile security definer as $$
@@ -1974,7 +1958,7 @@ begin
   update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
   where x.account_id = p_account_id and x.id = p_id;
 end $$;
-grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
+grant execute on function pay.note_bank_export to pay_api, pay_operator;
 
 create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
 returns text language plpgsql volatile security definer as $$
@@ -1989,7 +1973,7 @@ begin
       and b.account_id = p_account_id
   );
 end $$;
-grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
+grant execute on function pay.end_bank_order to pay_api, pay_operator;
 
 create or replace function pay_internal.note_payee_check(p_account_id text, p_check jsonb)
 returns void language plpgsql volatile as $$
@@ -2025,7 +2009,7 @@ begin
     and b.owner_id = p_id and b.payee_check is not null and b.approved_at is null;
   return found;
 end $$;
-grant execute on function pay.approve_bank_order(text, text) to pay_operator;
+grant execute on function pay.approve_bank_order to pay_operator;
 
 create or replace function pay_internal.adjoining_files(p_account_id text, p_balances jsonb)
 returns text[] language sql stable as $$
@@ -2117,12 +2101,6 @@ returns bigint language sql immutable as $$
     when 0 then (select case when min(s.minor) = max(s.minor) then min(s.minor)
       when bool_or(s.minor = 0) then 0 end from side s)
   end
-$$;
-
-create or replace function pay_internal.balance_warnings(p_account_id text)
-returns jsonb language sql stable as $$
-  select coalesce(jsonb_agg(u.detail), '[]')
-  from pay_internal.unproven_balances u where u.account_id = p_account_id
 $$;
 
 create or replace function pay_internal.number_bank_entries(
@@ -2240,21 +2218,19 @@ begin
     from known k cross join contained c;
 end $$;
 
-create or replace function pay_internal.next_xpub_index(p_xpub text)
-returns bigint language plpgsql volatile as $$
+create or replace function pay_internal.next_xpub_index(p_xpub text, out given bigint)
+language plpgsql volatile as $$
 declare
   v_was_worker constant boolean := pay_internal.act_as_worker();
-  v_index bigint;
 begin
   insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
   on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
     where x.left_at is null
-  returning x.next_index - 1 into v_index;
-  if v_index is null then
+  returning x.next_index - 1 into given;
+  if given is null then
     raise exception 'another cell counts the addresses of this extended public key';
   end if;
   perform pay_internal.act_as_worker(v_was_worker);
-  return v_index;
 end $$;
 
 create or replace function pay_internal.allocate_deposits(
@@ -2354,7 +2330,7 @@ begin
     ) f
     order by d.xpub_index;
 end $$;
-grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
+grant execute on function pay.watched_deposits to pay_api;
 
 create or replace function pay_internal.final_minor(p_environment_id text, p_payment_id text)
 returns bigint language plpgsql stable
@@ -2427,10 +2403,8 @@ begin
 end $$;
 
 create or replace function pay_internal.end_watches(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out ended bigint
+) language plpgsql volatile as $$
 begin
   update pay.deposit_addresses deposit
   set watch_until = null
@@ -2443,8 +2417,7 @@ begin
     order by o.watch_until
     limit p_batch for update of o skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics ended = row_count;
 end $$;
 
 create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
@@ -2481,7 +2454,7 @@ begin
   where payout.environment_id = v_environment_id and payout.operation_id = p_operation_id;
   return pay_internal.payout_json(v_payout);
 end $$;
-grant execute on function pay.store_payout(text, text, text) to pay_api;
+grant execute on function pay.store_payout to pay_api;
 
 create or replace function pay.give_nonce(
   p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
@@ -2508,12 +2481,11 @@ begin
   where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
 end $$;
-grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
+grant execute on function pay.give_nonce to pay_api;
 
 create or replace function pay.note_payout_fees(
   p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -2524,12 +2496,11 @@ begin
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and payout.nonce is not null;
 end $$;
-grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
+grant execute on function pay.note_payout_fees to pay_api;
 
 create or replace function pay.note_payout_hash(
   p_account_id text, p_operation_id text, p_tx_hash text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -2537,7 +2508,7 @@ begin
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and not (payout.tx_hashes @> array[p_tx_hash]);
 end $$;
-grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
+grant execute on function pay.note_payout_hash to pay_api;
 
 create or replace function pay.open_payouts(p_account_id text) returns setof json
 language plpgsql volatile security definer rows 10 as $$
@@ -2566,7 +2537,7 @@ begin
       )
     order by payout.operation_id;
 end $$;
-grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
+grant execute on function pay.open_payouts to pay_api, pay_operator;
 
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
 returns setof text language plpgsql volatile security definer rows 10 as $$
@@ -2590,7 +2561,7 @@ begin
         and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
     );
 end $$;
-grant execute on function pay.taken_transfers(text, text) to pay_api;
+grant execute on function pay.taken_transfers to pay_api;
 
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
@@ -2609,8 +2580,7 @@ begin
     order by event.reference
     limit p_limit;
 end $$;
-grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
-  to pay_api;
+grant execute on function pay.paid_payouts to pay_api;
 
 create or replace function pay.export_payouts(p_account_id text, p_again boolean) returns setof json
 language plpgsql volatile security definer rows 100 as $$
@@ -2650,7 +2620,7 @@ begin
     )
     select pay_internal.payout_json(x) from exported x order by x.operation_id;
 end $$;
-grant execute on function pay.export_payouts(text, boolean) to pay_operator;
+grant execute on function pay.export_payouts to pay_operator;
 
 create or replace function pay_internal.admit_payers(
   p_requests pay_internal.request[], p_found pay.admission[], p_hold text, p_is_read boolean
@@ -2870,7 +2840,7 @@ begin
     v_checkout.body);
   return v_access;
 end $$;
-grant execute on function pay.create_checkout(text, text) to pay_api;
+grant execute on function pay.create_checkout to pay_api;
 
 create or replace function pay.cancel_checkout(
   p_request text, p_id text, p_revision integer, p_cancels boolean
@@ -2899,7 +2869,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.cancel_checkout(text, text, integer, boolean) to pay_api;
+grant execute on function pay.cancel_checkout to pay_api;
 
 create or replace function pay_internal.checkouts_of_person(
   p_environment_id text, p_customer_id text, p_person bytea
@@ -2937,10 +2907,8 @@ begin
 end $$;
 
 create or replace function pay_internal.purge_checkouts(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.checkouts t
   where t.ctid = any (array(
@@ -2951,8 +2919,7 @@ begin
     order by case when o.status = 'open' then o.expires_at else o.updated_at end
     limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
@@ -3114,8 +3081,7 @@ begin
         else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end $$;
-grant execute on function pay.commit(text, integer, text, text, text, text, text, text, text)
-  to pay_api;
+grant execute on function pay.commit to pay_api;
 
 create or replace function pay_internal.write_disputes(
   p_disputes pay_internal.dispute_row[], p_lines text[], p_callers pay_internal.caller[]
@@ -3151,8 +3117,7 @@ end $$;
 
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
@@ -3162,7 +3127,7 @@ begin
     select e.merchant from pay.environments e
     where e.account = p_account and e.merchant is not null limit 1));
 end $$;
-grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+grant execute on function pay.create_environment to pay_operator;
 
 create or replace function pay_internal.merchant_of(p_environment_id text)
 returns json language plpgsql stable as $$
@@ -3190,7 +3155,7 @@ begin
   end if;
   return pay_internal.merchant_of(v_ids[1]);
 end $$;
-grant execute on function pay.change_merchant(text, text) to pay_operator;
+grant execute on function pay.change_merchant to pay_operator;
 
 create or replace function pay_internal.hold_environment(
   p_public_id text, p_is_alone boolean default false
@@ -3226,7 +3191,7 @@ begin
     order by e.public_id limit 1
   );
 end $$;
-grant execute on function pay.find_environment(text, boolean) to pay_operator;
+grant execute on function pay.find_environment to pay_operator;
 
 create or replace function pay_internal.erased_at_once()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;
@@ -3237,21 +3202,11 @@ returns interval language sql immutable parallel safe as $$ select interval '2 s
 create or replace function pay_internal.erasure_rows()
 returns integer language sql immutable parallel safe as $$ select 5000 $$;
 
-create or replace function pay_internal.erasure_lag()
-returns interval language sql immutable parallel safe as $$ select interval '10 minutes' $$;
-
 create or replace function pay_internal.person_of(p_environment_id text, p_id text, p_email text)
 returns bytea language plpgsql stable parallel safe as $$
 begin
   return sha256(convert_to(
     p_environment_id || coalesce(' id ' || p_id, ' email ' || p_email), 'UTF8'));
-end $$;
-
-create or replace function pay_internal.erased_person(p_person json)
-returns text language plpgsql immutable parallel safe as $$
-begin
-  return '{' || coalesce('"id":' || (p_person -> 'id')::text || ',', '')
-    || '"email":null,"name":null}';
 end $$;
 
 create or replace function pay_internal.inner_json(p_text text)
@@ -3289,7 +3244,8 @@ begin
     continue when v_found.person is null or p_person is not null
       and p_person <> pay_internal.person_of(
         p_environment_id, v_found.person ->> 'id', v_found.person ->> 'email');
-    v_erased := pay_internal.erased_person(v_found.person);
+    v_erased := '{' || coalesce('"id":' || (v_found.person -> 'id')::text || ',', '')
+      || '"email":null,"name":null}';
     if v_found.object like '{\\"%' then
       v_erased := btrim(to_json(v_erased)::text, '"');
     end if;
@@ -3413,7 +3369,10 @@ begin
   if p_from is null then
     update pay.payments p set body = pay_internal.without_persons(v_text), is_erased = true
     where p.environment_id = p_environment_id and p.id = p_id;
-    perform pay_internal.renew_words(p_environment_id, p_id);
+    -- The words that are not of the person stay. The caller has the lock of the words.
+    delete from pay.search_words w
+    where w.environment_id = p_environment_id and w.payment_id = p_id;
+    perform pay_internal.add_words(p_environment_id, array[p_id]);
     -- Events of triggers.
     update pay.events v set body = pay_internal.without_persons(v.body)
     where v.environment_id = p_environment_id and v.subject_id = p_id and v.sequence is null
@@ -3759,7 +3718,7 @@ begin
     v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
     v_access.detail, v_deliveries;
 end $$;
-grant execute on function pay.erase_customer(text, text, text) to pay_api;
+grant execute on function pay.erase_customer to pay_api;
 
 create or replace function pay_internal.continue_erasures(p_environment_id text)
 returns bigint language plpgsql volatile as $$
@@ -3770,7 +3729,8 @@ declare
 begin
   delete from pay.erasures e
   where e.environment_id = p_environment_id and e.is_done
-    and e.erased_at < pay_internal.server_time() - pay_internal.erasure_lag();
+    -- Rows about requests and deliveries from before can be written behind it until then.
+    and e.erased_at < pay_internal.server_time() - interval '10 minutes';
   select * into v_erasure from pay.erasures e
   where e.environment_id = p_environment_id and not e.is_done
   order by e.erased_at limit 1 for update skip locked;
@@ -3911,11 +3871,11 @@ begin
 end $$;
 
 create or replace function pay_internal.write_events(
-  p_events pay_internal.event_row[], p_lines text[], p_callers pay_internal.caller[]
-) returns bigint language plpgsql volatile as $$
+  p_events pay_internal.event_row[], p_lines text[], p_callers pay_internal.caller[],
+  out deliveries bigint
+) language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
-  v_deliveries bigint;
 begin
   with
   event as materialized (
@@ -3945,8 +3905,7 @@ begin
       and t.events && pay_internal.patterns_of(e.type)
     returning 1
   )
-  select count(*) into v_deliveries from delivery_made;
-  return v_deliveries;
+  select count(*) into deliveries from delivery_made;
 end $$;
 
 create or replace function pay_internal.exposed_columns(p_kind text)
@@ -4179,7 +4138,7 @@ begin
   notify pgrst, 'reload schema';
   return v_public_id;
 end $$;
-grant execute on function pay.expose(text, text) to pay_operator;
+grant execute on function pay.expose to pay_operator;
 
 create or replace function pay.unexpose()
 returns void language plpgsql volatile set lock_timeout = '3s' as $$
@@ -4214,7 +4173,7 @@ begin
   execute format('revoke pay_owner, pay_reader from %I', current_user);
   notify pgrst, 'reload schema';
 end $$;
-grant execute on function pay.unexpose() to pay_operator;
+grant execute on function pay.unexpose to pay_operator;
 
 create or replace function pay.read_outbox() returns table (
   due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint,
@@ -4267,7 +4226,7 @@ begin
       where t.status = 'enabled' and t.failing_since is not null
     );
 end $$;
-grant execute on function pay.read_outbox() to pay_operator;
+grant execute on function pay.read_outbox to pay_operator;
 
 create or replace function pay.read_books() returns table (
   invariant_breaches bigint, books_checked_at timestamptz
@@ -4288,7 +4247,7 @@ begin
       where s.name = 'books_checked_at'
     );
 end $$;
-grant execute on function pay.read_books() to pay_operator;
+grant execute on function pay.read_books to pay_operator;
 
 create or replace function pay.read_service() returns table (
   is_retention_behind boolean, waiting_environments bigint, oldest_waiting_seconds double precision,
@@ -4326,7 +4285,7 @@ begin
     ) e
   ) waiting;
 end $$;
-grant execute on function pay.read_service() to pay_operator;
+grant execute on function pay.read_service to pay_operator;
 
 create or replace function pay.read_cron() returns table (
   last_dispatcher_wake_at timestamptz, last_retention_at timestamptz, failed_cron_runs bigint
@@ -4346,7 +4305,7 @@ begin
 exception when insufficient_privilege then
   return query select null::timestamptz, null::timestamptz, null::bigint;
 end $$;
-grant execute on function pay.read_cron() to pay_operator;
+grant execute on function pay.read_cron to pay_operator;
 
 create or replace function pay.read_wakes()
 returns table (last_dispatcher_status integer, failed_dispatcher_wakes_last_hour bigint)
@@ -4376,7 +4335,7 @@ begin
 exception when insufficient_privilege then
   return query select null::integer, null::bigint;
 end $$;
-grant execute on function pay.read_wakes() to pay_operator;
+grant execute on function pay.read_wakes to pay_operator;
 
 create or replace function pay.read_providers() returns table (
   unsettled_operations bigint, oldest_unsettled_operation_seconds double precision,
@@ -4417,7 +4376,7 @@ begin
       where u.stalled_since < now() - interval '5 minutes'
     );
 end $$;
-grant execute on function pay.read_providers() to pay_operator;
+grant execute on function pay.read_providers to pay_operator;
 
 create or replace function pay.read_server() returns table (unfit_parameters text)
 language plpgsql stable security definer rows 1 as $$
@@ -4432,7 +4391,7 @@ begin
       else current_setting(n.name) = 'off'
     end;
 end $$;
-grant execute on function pay.read_server() to pay_operator;
+grant execute on function pay.read_server to pay_operator;
 
 create or replace function pay.read_metrics()
 returns table (name text, help text, value double precision)
@@ -4465,7 +4424,7 @@ begin
     where read.value is not null or a.atttypid = 'text'::regtype
     order by a.attnum;
 end $$;
-grant execute on function pay.read_metrics() to pay_api;
+grant execute on function pay.read_metrics to pay_api;
 
 create or replace function pay_internal.idempotency_retention()
 returns interval language sql immutable parallel safe as $$ select interval '24 hours' $$;
@@ -4648,10 +4607,8 @@ create or replace function pay_internal.idempotency_key_body(
 $$;
 
 create or replace function pay_internal.purge_idempotency_keys(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.idempotency_keys t
   where t.ctid = any (array(
@@ -4663,8 +4620,7 @@ begin
     order by o.created_at
     limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.most_kept()
@@ -4734,15 +4690,6 @@ returns text language sql stable as $$
     || left(encode(sha256(convert_to(p_from, 'UTF8')), 'hex'), 16) || '0'
 $$;
 
-create or replace function pay_internal.has_response(
-  p_environment_id text, p_api_key_id text, p_key text
-) returns boolean language plpgsql volatile as $$
-begin
-  return exists (
-    select from pay.idempotency_keys k
-    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
-end $$;
-
 create or replace function pay_internal.check_instruments(
   p_requests pay_internal.request[], p_instruments jsonb, p_found pay.admission[]
 ) returns pay.admission[] language plpgsql volatile as $$
@@ -4795,8 +4742,11 @@ begin
       select t.* into v_instrument from pay.instruments t
       where t.environment_id = v_row.environment_id and t.id = v_row.id for update;
     end if;
-    if pay_internal.has_response(
-      v_row.environment_id, v_row.api_key_id, v_row.idempotency_key)
+    -- A request whose key is stored uses nothing, because pay_internal.claim finds its response.
+    if exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_row.environment_id and k.api_key_id = v_row.api_key_id
+        and k.key = v_row.idempotency_key)
     then
       p_found[v_row.n].outcome := 'expired';
       continue;
@@ -5107,7 +5057,7 @@ begin
     v_access.account, v_access.livemode, v_access.remaining, v_access.status, v_access.body,
     v_access.detail, v_deliveries;
 end $$;
-grant execute on function pay.end_instrument(text, text, text) to pay_api;
+grant execute on function pay.end_instrument to pay_api;
 
 create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
 returns boolean language sql stable as $$
@@ -5119,12 +5069,11 @@ returns boolean language sql stable as $$
 $$;
 
 create or replace function pay_internal.purge_instruments(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 declare
   v_before constant timestamptz :=
     least(p_at, pay_internal.server_time()) - interval '30 days';
-  v_rows bigint;
 begin
   delete from pay.instruments t
   where t.ctid = any (array(
@@ -5133,8 +5082,7 @@ begin
       and o.touched_at < v_before
     order by o.touched_at limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.recent_suffix() returns text language sql stable
@@ -5192,7 +5140,7 @@ begin
       order by k.severity = 'note';
   end loop;
 end $$;
-grant execute on function pay.check_books() to pay_operator;
+grant execute on function pay.check_books to pay_operator;
 
 create or replace function pay.note_breaches() returns bigint
 language plpgsql volatile security definer as $$
@@ -5226,7 +5174,7 @@ begin
   on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
 end $$;
-grant execute on function pay.note_breaches() to pay_operator;
+grant execute on function pay.note_breaches to pay_operator;
 
 create or replace function pay.note_breaches_hourly()
 returns bigint language plpgsql volatile security definer
@@ -5241,7 +5189,7 @@ begin
   end if;
   return pay.note_breaches();
 end $$;
-grant execute on function pay.note_breaches_hourly() to pay_api;
+grant execute on function pay.note_breaches_hourly to pay_api;
 
 create or replace function pay.forget_breaches() returns bigint
 language plpgsql volatile security definer as $$
@@ -5253,7 +5201,7 @@ begin
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end $$;
-grant execute on function pay.forget_breaches() to pay_operator;
+grant execute on function pay.forget_breaches to pay_operator;
 
 create or replace function pay.reconcile() returns table (
   invariant text, environment_id text, subject_id text, detail text, severity text
@@ -5271,7 +5219,7 @@ begin
       from pay_internal.find_breaches(v_invariant) f where f.severity <> 'note' order by 2, 3, 4;
   end loop;
 end $$;
-grant execute on function pay.reconcile() to pay_operator;
+grant execute on function pay.reconcile to pay_operator;
 
 create or replace function pay_internal.received_at(
   p_environment_id text, p_subject_id text, p_sequence integer
@@ -5609,7 +5557,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.balance(text) to pay_api;
+grant execute on function pay.balance to pay_api;
 
 create or replace function pay_internal.page_rows()
 returns integer language sql immutable parallel safe as $$ select 2000 $$;
@@ -5926,11 +5874,13 @@ set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off
 #variable_conflict use_column
 declare
   v_pages constant jsonb := p_pages::jsonb;
+  -- The events whose words a search writes.
+  v_portion constant integer := 200;
   v_found pay.admission[] := pay_internal.admit(
     pay_internal.requests_of(p_requests), 'shared', true);
 begin
   -- A search finds what its client has just made.
-  perform pay_internal.write_words(o.environment_id, pay_internal.words_of_search(), true)
+  perform pay_internal.write_words(o.environment_id, v_portion, true)
   from (
     select distinct f.environment_id from unnest(v_found) f
     where f.outcome = 'ok' and v_pages -> (f.n - 1) ->> 'kind' = 'payments'
@@ -5991,7 +5941,7 @@ begin
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
 end $$;
-grant execute on function pay.list(text, text) to pay_api;
+grant execute on function pay.list to pay_api;
 
 create or replace function pay_internal.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz, out body text,
@@ -6101,7 +6051,7 @@ begin
       limit 1
     ) o on true;
 end $$;
-grant execute on function pay.load(text) to pay_api;
+grant execute on function pay.load to pay_api;
 
 create or replace function pay_internal.refuse_moving(p_environment_id text)
 returns void language plpgsql volatile as $$
@@ -6225,7 +6175,7 @@ begin
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
     where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
 end $$;
-grant execute on function pay.read_challenge(text) to pay_api;
+grant execute on function pay.read_challenge to pay_api;
 
 create or replace function pay_internal.provider_account_json(
   p_environment_id text, p_account_id text
@@ -6262,7 +6212,7 @@ begin
     from pay.provider_accounts a where a.id = p_id
   );
 end $$;
-grant execute on function pay.read_provider_account(text) to pay_api;
+grant execute on function pay.read_provider_account to pay_api;
 
 create or replace function pay.count_ignored_notification(p_account_id text)
 returns void language plpgsql volatile security definer as $$
@@ -6273,13 +6223,12 @@ begin
   set ignored_notifications = a.ignored_notifications + 1
   where a.id = p_account_id;
 end $$;
-grant execute on function pay.count_ignored_notification(text) to pay_api;
+grant execute on function pay.count_ignored_notification to pay_api;
 
 create or replace function pay.add_provider_account(
   p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text,
   p_secret_name text, p_notification_secret_names text[]
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
@@ -6319,8 +6268,7 @@ begin
   from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
 end $$;
-grant execute on function
-  pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
+grant execute on function pay.add_provider_account to pay_operator;
 
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
@@ -6333,7 +6281,7 @@ begin
   where a.id = p_id and a.settings = p_before::jsonb;
   return found;
 end $$;
-grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
+grant execute on function pay.change_provider_settings to pay_operator;
 
 create or replace function pay.list_provider_accounts() returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
@@ -6363,7 +6311,7 @@ begin
     left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
     order by e.account, a.id;
 end $$;
-grant execute on function pay.list_provider_accounts() to pay_operator;
+grant execute on function pay.list_provider_accounts to pay_operator;
 
 create or replace function pay.disable_provider_account(p_id text) returns boolean
 language plpgsql volatile security definer as $$
@@ -6380,13 +6328,12 @@ begin
   where method.environment_id = v_environment_id and method.account_id = p_id;
   return v_environment_id is not null;
 end $$;
-grant execute on function pay.disable_provider_account(text) to pay_operator;
+grant execute on function pay.disable_provider_account to pay_operator;
 
-create or replace function pay_internal.keep_provider_events(p_events jsonb)
-returns bigint language plpgsql volatile as $$
+create or replace function pay_internal.keep_provider_events(p_events jsonb, out stored bigint)
+language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
-  v_stored bigint;
 begin
   insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
@@ -6404,9 +6351,8 @@ begin
   )
   order by f.environment_id, f.account_id, f.reference
   on conflict on constraint provider_events_pkey do nothing;
-  get diagnostics v_stored = row_count;
+  get diagnostics stored = row_count;
   perform pay_internal.keep_entry_details(p_events);
-  return v_stored;
 end $$;
 
 create or replace function pay_internal.find_event_subject(
@@ -6448,7 +6394,7 @@ begin
     where a.id = p_account_id
   ));
 end $$;
-grant execute on function pay.store_provider_events(text, text) to pay_api;
+grant execute on function pay.store_provider_events to pay_api;
 
 create or replace function pay_internal.lock_provider_events(
   p_records jsonb, p_found pay.admission[]
@@ -6806,13 +6752,12 @@ end $$;
 
 create or replace function pay_internal.write_operations(
   p_operations jsonb, p_providers jsonb, p_requests pay_internal.request[],
-  p_found pay.admission[]
-) returns text[] language plpgsql volatile as $$
+  p_found pay.admission[], out details text[]
+) language plpgsql volatile as $$
 declare
   v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
   v_deposits jsonb;
-  v_details text[];
 begin
   if p_providers @? '$.*.account.connector ? (@ == "evm")' then
     v_deposits := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
@@ -6868,7 +6813,7 @@ begin
         'customer', pay_internal.known_customer(c.environment_id, c.account ->> 'id',
           c.request #>> '{save,customer_id}')) else v_deposits -> c.n::text end)::text end
     order by f.n)
-  into v_details
+  into details
   from unnest(p_found) f
   -- A change can have an operation that the worker sends later beside the one of its request.
   left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
@@ -6876,7 +6821,6 @@ begin
   if p_providers @? '$.*.account.connector ? (@ == "bank")' then
     perform pay_internal.keep_bank_orders(p_operations, p_providers, p_found);
   end if;
-  return v_details;
 end $$;
 
 create or replace function pay_internal.write_later_operations(
@@ -7067,25 +7011,19 @@ begin
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
 end $$;
-grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
+grant execute on function pay.list_unsettled_operations to pay_operator;
 
 create or replace function pay.read_provider_operation(p_id text) returns setof pay.provider_work
 language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
-    select 'operation', c.environment_id, e.livemode,
-      pay_internal.provider_account_json(c.environment_id, c.account_id),
-      pay_internal.provider_operation_json(c),
-      null::json, subject.body, subject.sequence, r.body, null::json, null::date
-    from pay.environments e
+    select w.* from pay.environments e
     join pay.provider_operations c on c.environment_id = e.id and c.id = p_id
-    left join pay_internal.provider_subjects subject
-      on subject.environment_id = c.environment_id and subject.id = c.subject_id
-    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+    cross join lateral pay_internal.read_operations(array[e.id], array[c.id]) w
     where e.livemode and e.retired_at is null;
 end $$;
-grant execute on function pay.read_provider_operation(text) to pay_operator;
+grant execute on function pay.read_provider_operation to pay_operator;
 
 create or replace function pay.list_reported_events() returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
@@ -7124,7 +7062,7 @@ begin
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
 end $$;
-grant execute on function pay.list_reported_events() to pay_operator;
+grant execute on function pay.list_reported_events to pay_operator;
 
 create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
@@ -7152,7 +7090,7 @@ begin
     ) k on true
     where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'exception');
 end $$;
-grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
+grant execute on function pay.read_reported_events to pay_operator;
 
 create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
@@ -7177,7 +7115,7 @@ begin
   end if;
   return v_found;
 end $$;
-grant execute on function pay.dismiss_provider_event(text, text, text) to pay_operator;
+grant execute on function pay.dismiss_provider_event to pay_operator;
 
 create or replace function pay_internal.read_readings(
   p_environments text[], p_accounts text[], p_at timestamptz
@@ -7207,7 +7145,7 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end $$;
-grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
+grant execute on function pay.save_cursor to pay_api;
 
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
 returns void language plpgsql volatile security definer as $$
@@ -7219,7 +7157,7 @@ begin
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
     and coalesce(u.totals_day < p_day, true);
 end $$;
-grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+grant execute on function pay.save_totals_cursor to pay_api;
 
 create or replace function pay.reread_account(p_account_id text, p_cursor text) returns boolean
 language plpgsql volatile security definer as $$
@@ -7235,7 +7173,7 @@ begin
       or u.stalled_since is not null);
   return found;
 end $$;
-grant execute on function pay.reread_account(text, text) to pay_operator;
+grant execute on function pay.reread_account to pay_operator;
 
 create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
@@ -7255,7 +7193,7 @@ begin
     where a.id = p_account_id
     order by event.happened_at, event.reference;
 end $$;
-grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
+grant execute on function pay.list_final_events to pay_operator;
 
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void language plpgsql volatile security definer as $$
@@ -7267,7 +7205,7 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end $$;
-grant execute on function pay.stall_reading(text, text) to pay_api;
+grant execute on function pay.stall_reading to pay_api;
 
 create or replace function pay.pause_reading(p_account_id text)
 returns void language plpgsql volatile security definer as $$
@@ -7278,7 +7216,7 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end $$;
-grant execute on function pay.pause_reading(text) to pay_api;
+grant execute on function pay.pause_reading to pay_api;
 
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
 returns void language plpgsql volatile security definer as $$
@@ -7300,7 +7238,7 @@ begin
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
 end $$;
-grant execute on function pay.store_totals(text, date, text) to pay_api;
+grant execute on function pay.store_totals to pay_api;
 
 create or replace function pay_internal.provider_work_is_due()
 returns boolean language sql stable as $$
@@ -7358,8 +7296,7 @@ begin
     if v_kind <> 'event' then v_asking_left := v_asking_left - v_leased; end if;
   end loop;
 end $$;
-grant execute on function pay.lease_provider_work(integer, integer, integer, timestamptz)
-  to pay_api;
+grant execute on function pay.lease_provider_work to pay_api;
 
 create or replace function pay_internal.lease_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
@@ -7774,10 +7711,9 @@ begin
   return p_found;
 end $$;
 
-create or replace function pay_internal.purge_counters(p_environment_id text, p_batch integer)
-returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+create or replace function pay_internal.purge_counters(
+  p_environment_id text, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.rate_counters c
   where c.ctid = any (array(
@@ -7786,8 +7722,7 @@ begin
       and (p_environment_id is null or o.environment_id = p_environment_id)
     limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.open_records(p_records jsonb)
@@ -7884,8 +7819,7 @@ begin
       where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
 end $$;
-grant execute on function pay.record(text, text, text, text, text, text, text)
-  to pay_api, pay_operator;
+grant execute on function pay.record to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text,
@@ -7909,8 +7843,7 @@ begin
         and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
 end $$;
-grant execute on function pay.read_provider_subject(text, text, text, text, text, text)
-  to pay_api, pay_operator;
+grant execute on function pay.read_provider_subject to pay_api, pay_operator;
 
 create or replace function pay_internal.check_refunds(
   p_refunds pay_internal.refund_row[], p_found pay.admission[]
@@ -8048,7 +7981,7 @@ begin
   end loop;
   return v_total + v_rows + pay_internal.purge_apart('storage', null, v_at, p_batch);
 end $$;
-grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+grant execute on function pay.purge to pay_api, pay_operator;
 
 create or replace function pay_internal.purge_apart(
   p_step text, p_environment_id text, p_at timestamptz, p_batch integer
@@ -8186,10 +8119,8 @@ begin
 end $$;
 
 create or replace function pay_internal.purge_provider_events(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.provider_events t
   where t.ctid = any (array(
@@ -8199,17 +8130,13 @@ begin
       and reported.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
     order by reported.received_at limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
-
-create or replace function pay_internal.position_rows()
-returns integer language sql immutable parallel safe as $$ select 32 $$;
 
 create or replace function pay_internal.sandbox_position(p_environment_id text)
 returns text language plpgsql stable as $$
 declare
-  v_most constant integer := pay_internal.position_rows();
+  v_most constant integer := 32;
 begin
   return (
     select 'chg_' || md5(string_agg(o.id || ' ' || o.xmin, ',' order by o.id))
@@ -8259,7 +8186,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_position(text) to pay_api;
+grant execute on function pay.read_position to pay_api;
 
 create or replace function pay.sandbox_positions(p_environments text[])
 returns table (environment_id text, "position" text)
@@ -8268,7 +8195,7 @@ begin
   perform pay_internal.act_as_worker();
   return query select o.id, pay_internal.sandbox_position(o.id) from unnest(p_environments) as o (id);
 end $$;
-grant execute on function pay.sandbox_positions(text[]) to pay_api;
+grant execute on function pay.sandbox_positions to pay_api;
 
 create or replace function pay_internal.longest_advance()
 returns interval language sql immutable parallel safe as $$ select interval '400 days' $$;
@@ -8333,7 +8260,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_clock(text) to pay_api;
+grant execute on function pay.read_clock to pay_api;
 
 create or replace function pay_internal.count_advance(
   p_environment_id text, p_name text, p_count bigint
@@ -8432,7 +8359,7 @@ begin
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
 end $$;
-grant execute on function pay.set_clock(text, text) to pay_api;
+grant execute on function pay.set_clock to pay_api;
 
 create or replace function pay_internal.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
@@ -8590,7 +8517,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_due(text, text, boolean) to pay_api;
+grant execute on function pay.read_due to pay_api;
 
 create or replace function pay.step_clock(
   p_environment_id text, p_response text, p_sends boolean
@@ -8638,7 +8565,7 @@ begin
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
 end $$;
-grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+grant execute on function pay.step_clock to pay_api;
 
 create or replace function pay_internal.step_response(
   p_clock pay.sandbox_settings, p_response json, p_target timestamptz
@@ -9003,7 +8930,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
+grant execute on function pay.match_fault to pay_api;
 
 create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
 returns pay.admission language plpgsql volatile security definer set lock_timeout = '3s' as $$
@@ -9030,7 +8957,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.create_fault(text, text, integer) to pay_api;
+grant execute on function pay.create_fault to pay_api;
 
 create or replace function pay.delete_fault(p_request text, p_id text) returns pay.admission
 language plpgsql volatile security definer set lock_timeout = '3s' as $$
@@ -9051,7 +8978,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.delete_fault(text, text) to pay_api;
+grant execute on function pay.delete_fault to pay_api;
 
 create or replace function pay_internal.lock_faults(p_faults jsonb, p_found pay.admission[])
 returns pay.admission[] language plpgsql volatile as $$
@@ -9148,7 +9075,7 @@ begin
     p_request, v_access, v_caller, v_key, 'create', v_at, v_at - pay_internal.server_time(),
     p_secrets::json -> case when v_has_seed then 'seeded' else 'plain' end, null, p_refusal);
 end $$;
-grant execute on function pay.make_sandbox_key(text, text, text, text, text) to pay_api;
+grant execute on function pay.make_sandbox_key to pay_api;
 
 create or replace function pay_internal.stored_requests()
 returns integer language sql immutable parallel safe as $$ select 1000 $$;
@@ -9185,8 +9112,7 @@ $$;
 
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform set_config('synchronous_commit', 'off', true);
@@ -9244,7 +9170,7 @@ begin
     on conflict on constraint requests_pkey do nothing;
   end if;
 end $$;
-grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
+grant execute on function pay.log_requests to pay_api;
 
 create or replace function pay_internal.event_bounds(p_environment_id text, p_request_id text)
 returns jsonb language sql stable as $$
@@ -9260,14 +9186,13 @@ returns jsonb language sql stable as $$
 $$;
 
 create or replace function pay_internal.purge_requests(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 declare
   v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
     order by o.id desc offset pay_internal.stored_requests() - 1 limit 1
   ));
-  v_rows bigint;
 begin
   delete from pay.requests t
   where t.environment_id = p_environment_id and t.id = any (array(
@@ -9275,8 +9200,7 @@ begin
     where o.environment_id = p_environment_id and o.id < v_oldest
     order by o.id limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.most_counted()
@@ -9405,7 +9329,7 @@ begin
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
 end $$;
-grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
+grant execute on function pay.reset_sandbox to pay_api;
 
 create or replace function pay_internal.max_transcript_lines()
 returns integer language sql immutable parallel safe as $$ select 10000 $$;
@@ -9426,24 +9350,23 @@ begin
     p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
 end $$;
 
-create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
-returns boolean language plpgsql volatile as $$
+create or replace function pay_internal.free_seed(
+  p_root text, p_at timestamptz, out is_free boolean
+) language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
   v_holder record;
-  v_is_free boolean;
 begin
   perform pay_internal.act_as_worker();
   select e.public_id, e.ends_at into v_holder
   from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
   where w.seed_root = p_root;
-  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
-  if v_is_free and v_holder.public_id is not null then
+  is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
+  if is_free and v_holder.public_id is not null then
     perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
   end if;
   perform pay_internal.act_as_worker(false);
   perform set_config('pay.environment_ids', v_opened, true);
-  return v_is_free;
 end $$;
 
 create or replace function pay_internal.restart_seeded(p_old text, p_new text)
@@ -9459,28 +9382,26 @@ begin
   end if;
 end $$;
 
-create or replace function pay_internal.open_by_hash(p_key_hash text)
-returns text language plpgsql volatile as $$
+create or replace function pay_internal.open_by_hash(p_key_hash text, out environment text)
+language plpgsql volatile as $$
 declare
   v_hash constant bytea := decode(p_key_hash, 'hex');
   v_held text := '';
-  v_environment text;
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
   loop
-    v_environment := (
+    environment := (
       select s.environment_id from pay.api_key_secrets s
       where s.hash = v_hash and s.revoked_at is null and not s.livemode
         and (s.ends_at is null or s.ends_at > pay_internal.server_time())
     );
-    exit when v_environment is null or v_environment = v_held;
-    v_held := v_environment;
+    exit when environment is null or environment = v_held;
+    v_held := environment;
     perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
   end loop;
-  if v_environment is not null then
-    perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  if environment is not null then
+    perform set_config('pay.environment_ids', array[environment]::text, true);
   end if;
-  return v_environment;
 end $$;
 
 create or replace function pay.number_request(p_key_hash text)
@@ -9497,7 +9418,7 @@ begin
   end if;
   return v_settings;
 end $$;
-grant execute on function pay.number_request(text) to pay_api;
+grant execute on function pay.number_request to pay_api;
 
 create or replace function pay.store_transcript_line(
   p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
@@ -9522,7 +9443,7 @@ begin
     on conflict on constraint transcript_lines_pkey do nothing;
   end if;
 end $$;
-grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
+grant execute on function pay.store_transcript_line to pay_api;
 
 create or replace function pay.transcript(p_request text, p_after bigint) returns pay.admission
 language plpgsql volatile security definer as $$
@@ -9556,7 +9477,7 @@ begin
   v_access.body := array_to_string(v_lines, '');
   return v_access;
 end $$;
-grant execute on function pay.transcript(text, bigint) to pay_api;
+grant execute on function pay.transcript to pay_api;
 
 create or replace function pay_internal.clock_ceiling()
 returns timestamptz language sql immutable parallel safe
@@ -9733,7 +9654,7 @@ begin
   v_access.body := v_body;
   return v_access;
 end $$;
-grant execute on function pay.make_sandbox(text, text, text) to pay_api;
+grant execute on function pay.make_sandbox to pay_api;
 
 create or replace function pay_internal.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void language plpgsql volatile as $$
@@ -9805,7 +9726,7 @@ begin
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end $$;
-grant execute on function pay.end_sandbox(text, text) to pay_api;
+grant execute on function pay.end_sandbox to pay_api;
 
 create or replace function pay_internal.retire_ended_sandboxes(
   p_environment_id text, p_at timestamptz
@@ -9830,10 +9751,8 @@ begin
 end $$;
 
 create or replace function pay_internal.purge_sandboxes(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   delete from pay.sandboxes sandbox
   where sandbox.ctid = any (array(
@@ -9842,8 +9761,7 @@ begin
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.expires_at limit p_batch for update skip locked
   ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.sought_amounts(p_text text)
@@ -9983,20 +9901,8 @@ end $$;
 create or replace function pay_internal.words_of_row()
 returns integer language sql immutable parallel safe as $$ select 16 $$;
 
-create or replace function pay_internal.words_of_job()
-returns integer language sql immutable parallel safe as $$ select 2000 $$;
-
-create or replace function pay_internal.words_of_search()
-returns integer language sql immutable parallel safe as $$ select 200 $$;
-
-create or replace function pay_internal.most_words()
-returns integer language sql immutable parallel safe as $$ select 16 $$;
-
 create or replace function pay_internal.most_keys()
 returns integer language sql immutable parallel safe as $$ select 20 $$;
-
-create or replace function pay_internal.late_time()
-returns interval language sql immutable parallel safe as $$ select interval '20 seconds' $$;
 
 create or replace function pay_internal.most_seen()
 returns integer language sql immutable parallel safe as $$ select 10000 $$;
@@ -10032,6 +9938,8 @@ declare
   v_text text := pay_internal.plain_text(p_text);
   v_word text;
   v_words text[] := '{}';
+  -- Of the texts of a payment, or of a search.
+  v_most constant integer := 16;
 begin
   v_text := replace(replace(replace(v_text, 'ae', 'a'), 'oe', 'o'), 'ue', 'u');
   if octet_length(v_text) > length(v_text) then
@@ -10042,7 +9950,7 @@ begin
   loop
     if v_word <> '' and v_word <> all (v_words) then
       v_words := v_words || v_word;
-      exit when cardinality(v_words) = pay_internal.most_words();
+      exit when cardinality(v_words) = v_most;
     end if;
   end loop;
   return v_words;
@@ -10140,13 +10048,6 @@ begin
   on conflict on constraint search_words_pkey do update set words = excluded.words;
 end $$;
 
-create or replace function pay_internal.renew_words(p_environment_id text, p_id text)
-returns void language plpgsql volatile as $$
-begin
-  delete from pay.search_words w where w.environment_id = p_environment_id and w.payment_id = p_id;
-  perform pay_internal.add_words(p_environment_id, array[p_id]);
-end $$;
-
 create or replace function pay_internal.write_words(
   p_environment_id text, p_most integer, p_waits boolean default false
 ) returns integer language plpgsql volatile as $$
@@ -10157,6 +10058,9 @@ declare
   v_new text[];
   v_is_over boolean;
   v_has_lock boolean;
+  -- Events are not committed in the order of their ids. The job looks at those of this time again,
+  -- at most at pay_internal.most_seen(), and remembers those that it has read.
+  v_late constant interval := '20 seconds';
 begin
   for v_try in 1..case when p_waits then 11 else 1 end loop
     if v_try > 1 then perform pg_sleep(0.02); end if;
@@ -10180,8 +10084,7 @@ begin
       order by v.environment_id, v.id limit cardinality(v_cursor.seen) + p_most
     ) r
     except select unnest(v_cursor.seen));
-  v_is_over := v_now not between v_cursor.marked_at and v_cursor.marked_at
-      + pay_internal.late_time()
+  v_is_over := v_now not between v_cursor.marked_at and v_cursor.marked_at + v_late
     or cardinality(v_cursor.seen) > pay_internal.most_seen();
   if v_new = '{}' and v_is_over is not true then return 0; end if;
   perform pay_internal.add_words(p_environment_id, array(
@@ -10209,12 +10112,13 @@ begin
 end $$;
 
 create or replace function pay.write_search_words()
-returns bigint language plpgsql volatile security definer
-as $$
+returns bigint language plpgsql volatile security definer as $$
 declare
   v_until timestamptz;
   v_environment_id text;
   v_events bigint := 0;
+  -- The events whose words are written for one environment before the next has its turn.
+  v_portion constant integer := 2000;
 begin
   perform pay_internal.act_as_worker();
   for v_environment_id in
@@ -10238,7 +10142,7 @@ begin
     v_until := coalesce(v_until, clock_timestamp() + pay_internal.job_time());
     begin
       v_events := v_events
-        + pay_internal.write_words(v_environment_id, pay_internal.words_of_job());
+        + pay_internal.write_words(v_environment_id, v_portion);
     exception when others then
       raise warning 'the search words of % failed: % %', v_environment_id, sqlstate, sqlerrm;
     end;
@@ -10246,7 +10150,7 @@ begin
   end loop;
   return v_events;
 end $$;
-grant execute on function pay.write_search_words() to pay_api, pay_operator;
+grant execute on function pay.write_search_words to pay_api, pay_operator;
 
 create or replace function pay_internal.delivery_bytes(p_environment_id text, p_events bigint)
 returns bigint language plpgsql stable as $$
@@ -10360,9 +10264,6 @@ begin
   return 0;
 end $$;
 
-create or replace function pay_internal.resets_at_once()
-returns integer language sql immutable parallel safe as $$ select 300 $$;
-
 create or replace function pay_internal.reset_every()
 returns interval language sql immutable parallel safe as $$ select interval '200 milliseconds' $$;
 
@@ -10375,6 +10276,8 @@ declare
   -- The account's other sandboxes are not open.
   v_was_worker constant boolean := pay_internal.act_as_worker();
   v_storage_gb constant bigint := (p_request -> 'storage' ->> 0)::bigint;
+  -- The resets that are possible at once.
+  v_at_once constant integer := 300;
   v_environment pay.environments;
   v_outcome text := 'ok';
 begin
@@ -10382,7 +10285,7 @@ begin
   if (p_request -> 'rate' ->> 1)::integer > 0 then
     v_outcome := case
       when v_environment.resets_until
-        > pay_internal.server_time() + pay_internal.resets_at_once() * pay_internal.reset_every()
+        > pay_internal.server_time() + v_at_once * pay_internal.reset_every()
         then 'too_often'
       when (select count(*) from (
           select from pay.environments e
@@ -10546,7 +10449,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_pending_quota(text) to pay_api;
+grant execute on function pay.read_pending_quota to pay_api;
 
 create or replace function pay_internal.find_uncounted(
   p_requests pay_internal.request[], p_events pay_internal.event_row[], p_found pay.admission[]
@@ -10575,17 +10478,6 @@ begin
     p_found[v_n].outcome := 'uncounted';
   end loop;
   return p_found;
-end $$;
-
-create or replace function pay_internal.stored_attempts()
-returns integer language sql immutable parallel safe as $$ select 50 $$;
-
-create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
-returns json[] language plpgsql immutable as $$
-begin
-  return case
-    when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
-    else p_attempts[:1] || p_attempts[3:] end || p_attempt;
 end $$;
 
 create or replace function pay_internal.delivery_stem(p_event_id text)
@@ -10647,22 +10539,18 @@ returns text language sql stable as $$
   ) b
 $$;
 
-create or replace function pay_internal.logged_attempts()
-returns integer language sql immutable parallel safe as $$ select 5 $$;
-
-create or replace function pay_internal.attempt_log_retention()
-returns interval language sql immutable parallel safe as $$ select interval '7 days' $$;
-
 create or replace function pay_internal.log_attempts(p_entries jsonb)
 returns void language plpgsql volatile as $$
 declare
   -- Mostly false, so that no entry is looked up.
   v_are_erased constant boolean := exists (select from pay.erasures);
+  -- The newest attempts of a delivery.
+  v_logged constant integer := 5;
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     response, response_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
+    d.environment_id, d.id, r.attempt % v_logged, r.attempt, r.url, r.headers,
     a.response, a.response is not null and r.response_truncated is true,
     pay_internal.server_time()
   from jsonb_to_recordset(p_entries) as r (
@@ -10710,17 +10598,15 @@ begin
 end $$;
 
 create or replace function pay_internal.purge_attempt_log(
-  p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile as $$
-declare
-  v_rows bigint;
+  p_environment_id text, p_at timestamptz, p_batch integer, out deleted bigint
+) language plpgsql volatile as $$
 begin
   -- In order, because with a limit alone a scan of the table looks cheap while its statistics are
   -- old.
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
     from pay.attempt_log o
-    where o.stored_at < p_at - pay_internal.attempt_log_retention()
+    where o.stored_at < p_at - interval '7 days'
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.stored_at
     limit p_batch for update skip locked
@@ -10728,8 +10614,7 @@ begin
   delete from pay.attempt_log t using old
   where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
     and t.slot = old.slot;
-  get diagnostics v_rows = row_count;
-  return v_rows;
+  get diagnostics deleted = row_count;
 end $$;
 
 create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
@@ -10862,7 +10747,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
+grant execute on function pay.change_webhook_endpoint to pay_api;
 
 create or replace function pay.begin_trigger(p_request text, p_trigger text) returns pay.admission
 language plpgsql volatile security definer set lock_timeout = '3s' as $$
@@ -10930,7 +10815,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.begin_trigger(text, text) to pay_api;
+grant execute on function pay.begin_trigger to pay_api;
 
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text, p_entry text default null
@@ -10961,7 +10846,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
+grant execute on function pay.end_trigger to pay_api;
 
 create or replace function pay_internal.called_off_at_once()
 returns integer language sql immutable parallel safe as $$ select 5000 $$;
@@ -10995,13 +10880,12 @@ begin
     select t.revision, t.status, t.body from pay.webhook_endpoints t
     where t.environment_id = p_environment_id and t.id = p_id;
 end $$;
-grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
+grant execute on function pay.load_webhook_endpoint to pay_api;
 
 create or replace function pay.disable_webhook_endpoint(
   p_environment_id text, p_id text, p_expects_revision integer, p_at timestamptz,
   p_endpoint_body text, p_event_id text, p_delivery_id text
-)
-returns text language plpgsql volatile security definer as $$
+) returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.webhook_endpoints t
@@ -11019,8 +10903,7 @@ begin
       where w.environment_id = p_environment_id))::pay_internal.caller]);
   return 'committed';
 end $$;
-grant execute on function pay.disable_webhook_endpoint(
-  text, text, integer, timestamptz, text, text, text) to pay_api;
+grant execute on function pay.disable_webhook_endpoint to pay_api;
 
 create or replace function pay_internal.give_faults(
   p_due pay_internal.due_delivery[], p_at timestamptz
@@ -11064,8 +10947,10 @@ begin
         v_kept := v_kept || v_delivery.id;
       when 'drop_until_recovered' then
         v_kept := v_kept || v_delivery.id;
-        perform pay_internal.release_overtaken(
-          v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
+        -- The reordered delivery that waits for the next one.
+        perform pay_internal.release_next_deliveries(array[v_delivery.environment_id], array[
+          pay_internal.reordered_delivery(v_delivery.environment_id, v_delivery.endpoint_id,
+            v_delivery.subject_id)], p_at);
       when 'reorder' then
         v_kept := array_remove(v_kept || v_delivery.id
           || pay_internal.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
@@ -11135,14 +11020,6 @@ begin
     where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
   end if;
   return v_next.id;
-end $$;
-
-create or replace function pay_internal.release_overtaken(
-  p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
-) returns void language plpgsql volatile as $$
-begin
-  perform pay_internal.release_next_deliveries(array[p_environment_id], array[
-    pay_internal.reordered_delivery(p_environment_id, p_endpoint_id, p_subject_id)], p_at);
 end $$;
 
 create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
@@ -11296,10 +11173,8 @@ end $$;
 
 create or replace function pay_internal.add_to_inbox(
   p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
-  p_checked text[]
-) returns bigint language plpgsql volatile as $$
-declare
-  v_added bigint;
+  p_checked text[], out added bigint
+) language plpgsql volatile as $$
 begin
   with
   found as materialized (
@@ -11347,8 +11222,7 @@ begin
     on conflict (environment_id, delivery_id) do update set position = excluded.position
     returning entry.position
   )
-  select count(*) into v_added from entered;
-  return v_added;
+  select count(*) into added from entered;
 end $$;
 
 create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
@@ -11486,7 +11360,7 @@ begin
   end if;
   return v_access;
 end $$;
-grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
+grant execute on function pay.read_inbox to pay_api;
 
 create or replace function pay_internal.has_entries(p_endpoint_id text)
 returns boolean language plpgsql stable as $$
@@ -11521,7 +11395,7 @@ begin
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
     where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
 end $$;
-grant execute on function pay.changed_inboxes(text) to pay_api;
+grant execute on function pay.changed_inboxes to pay_api;
 
 create or replace function pay_internal.empty_inbox(p_environment_id text, p_endpoint_id text)
 returns boolean language plpgsql volatile as $$
@@ -11578,17 +11452,17 @@ begin
 end $$;
 
 create or replace function pay_internal.lock_due(
-  p_endpoints text[], p_capacity integer[], p_quotas integer[], p_reads integer[], p_at timestamptz
-) returns pay_internal.due_delivery[] language plpgsql volatile as $$
+  p_endpoints text[], p_capacity integer[], p_quotas integer[], p_reads integer[], p_at timestamptz,
+  out due pay_internal.due_delivery[]
+) language plpgsql volatile as $$
 declare
-  v_due pay_internal.due_delivery[];
   v_is_any_expired boolean;
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
       c.rank - c.quota, c.is_expired)::pay_internal.due_delivery),
     bool_or(c.is_expired)
-  into v_due, v_is_any_expired
+  into due, v_is_any_expired
   from (
     select l.*, o.capacity, o.quota,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as rank
@@ -11610,10 +11484,9 @@ begin
   if v_is_any_expired then
     update pay.webhook_deliveries d
     set expired_leases = 1, leased_until = null
-    from unnest(v_due) c
+    from unnest(due) c
     where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
   end if;
-  return v_due;
 end $$;
 
 create or replace function pay_internal.within_capacity(
@@ -11948,8 +11821,7 @@ begin
         p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_excluded, p_only);
   end if;
 end $$;
-grant execute on function pay.poll_deliveries(text, text, integer, integer, integer, integer, text,
-  timestamptz, timestamptz, text, text) to pay_api;
+grant execute on function pay.poll_deliveries to pay_api;
 
 create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
 returns table (endpoint_id text, code text)
@@ -11982,7 +11854,7 @@ begin
     end if;
   end loop;
 end $$;
-grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
+grant execute on function pay.find_failing_endpoints to pay_api;
 
 create or replace function pay_internal.waiting_endpoints(p_excluded text[], p_only text)
 returns table (
@@ -12118,7 +11990,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.redeliver(text, text, text) to pay_api;
+grant execute on function pay.redeliver to pay_api;
 
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
@@ -12180,8 +12052,7 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end $$;
-grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
-  to pay_api;
+grant execute on function pay.recover_deliveries to pay_api;
 
 create or replace function pay_internal.missed_deliveries(
   p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
@@ -12267,6 +12138,8 @@ create or replace function pay_internal.record_results(
   out next_ids text[], out turned_environments text[], out turned_ids text[],
   out turned_to_success boolean[]
 ) language plpgsql volatile as $$
+declare
+  v_most constant integer := 50;
 begin
   with
   result as materialized (
@@ -12286,7 +12159,10 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a poison delivery.
       expired_leases = case when d.expired_leases < 3 then 0 else d.expired_leases end,
-      attempts = pay_internal.with_attempt(d.attempts, r.record::json)
+      -- At most v_most, because a delivery can be redelivered any number of times, and each record
+      -- rewrites the row. The first one stays, because an invariant checks the order by it.
+      attempts = case when cardinality(d.attempts) < v_most then d.attempts
+        else d.attempts[:1] || d.attempts[3:] end || r.record::json
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until = r.leased_until
@@ -12376,7 +12252,7 @@ begin
   values ('relay_url', p_url), ('relay_token', p_token)
   on conflict on constraint settings_pkey do update set value = excluded.value;
 end $$;
-grant execute on function pay.configure_relay(text, text) to pay_operator;
+grant execute on function pay.configure_relay to pay_operator;
 
 create or replace function pay.due_wake() returns table (url text, token text)
 language plpgsql volatile security definer rows 1 as $$
@@ -12395,7 +12271,7 @@ begin
     join pay.settings t on t.name = 'relay_token'
     where u.name = 'relay_url';
 end $$;
-grant execute on function pay.due_wake() to pay_operator;
+grant execute on function pay.due_wake to pay_operator;
 
 create or replace function pay.note_wake(p_request_id bigint)
 returns void language plpgsql volatile security definer as $$
@@ -12405,7 +12281,7 @@ begin
   insert into pay.dispatcher_wakes (request_id) values (p_request_id::text)
   on conflict on constraint dispatcher_wakes_pkey do update set woken_at = excluded.woken_at;
 end $$;
-grant execute on function pay.note_wake(bigint) to pay_operator;
+grant execute on function pay.note_wake to pay_operator;
 
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
@@ -12416,7 +12292,7 @@ begin
     select wake.request_id::bigint, wake.woken_at from pay.dispatcher_wakes wake
     where wake.woken_at >= now() - interval '1 hour';
 end $$;
-grant execute on function pay.recent_wakes() to pay_operator;
+grant execute on function pay.recent_wakes to pay_operator;
 
 create or replace function pay.wake_dispatcher() returns void language plpgsql volatile as $$
 declare
@@ -12441,7 +12317,7 @@ begin
     perform pay.note_wake(v_request_id);
   end loop;
 end $$;
-grant execute on function pay.wake_dispatcher() to pay_operator;
+grant execute on function pay.wake_dispatcher to pay_operator;
 
 create or replace view pay_internal.provider_subjects with (security_invoker = true) as
 select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p

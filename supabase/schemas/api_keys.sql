@@ -98,8 +98,7 @@ end $$;
 create or replace function pay.create_api_key(
   p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text,
   p_last_four text, p_expires_at timestamptz
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 declare
   v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;

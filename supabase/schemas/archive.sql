@@ -84,8 +84,7 @@ grant execute on function pay.sum_archive to pay_operator;
 -- p_sha256: of the manifest of the last day
 create or replace function pay.note_archive(
   p_environment_id text, p_until timestamptz, p_sha256 text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 declare
   v_until timestamptz;
 begin

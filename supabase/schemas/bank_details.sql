@@ -79,8 +79,7 @@ $$;
 -- pay_internal.keep_payer_details; those of the payment that it is matched with.
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);

@@ -76,8 +76,7 @@ grant execute on function pay.give_nonce to pay_api;
 -- Concurrency: locks the payout.
 create or replace function pay.note_payout_fees(
   p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
@@ -94,8 +93,7 @@ grant execute on function pay.note_payout_fees to pay_api;
 -- Concurrency: locks the payout.
 create or replace function pay.note_payout_hash(
   p_account_id text, p_operation_id text, p_tx_hash text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.chain_payouts payout

@@ -15,8 +15,7 @@ end $$;
 -- environment and the new one is live too, and lock_not_available while the account moves.
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;

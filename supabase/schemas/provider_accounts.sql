@@ -64,8 +64,7 @@ grant execute on function pay.count_ignored_notification to pay_api;
 create or replace function pay.add_provider_account(
   p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text,
   p_secret_name text, p_notification_secret_names text[]
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);

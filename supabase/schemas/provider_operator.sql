@@ -34,15 +34,9 @@ language plpgsql volatile security definer rows 1 as $$
 begin
   perform pay_internal.act_as_worker();
   return query
-    select 'operation', c.environment_id, e.livemode,
-      pay_internal.provider_account_json(c.environment_id, c.account_id),
-      pay_internal.provider_operation_json(c),
-      null::json, subject.body, subject.sequence, r.body, null::json, null::date
-    from pay.environments e
+    select w.* from pay.environments e
     join pay.provider_operations c on c.environment_id = e.id and c.id = p_id
-    left join pay_internal.provider_subjects subject
-      on subject.environment_id = c.environment_id and subject.id = c.subject_id
-    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+    cross join lateral pay_internal.read_operations(array[e.id], array[c.id]) w
     where e.livemode and e.retired_at is null;
 end $$;
 grant execute on function pay.read_provider_operation to pay_operator;

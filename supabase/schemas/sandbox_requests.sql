@@ -53,8 +53,7 @@ $$;
 -- is being retired.
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
-)
-returns void language plpgsql volatile security definer as $$
+) returns void language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   perform set_config('synchronous_commit', 'off', true);

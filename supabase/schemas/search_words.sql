@@ -243,8 +243,7 @@ end $$;
 -- The job: writes words of each environment with new events, accounts in turn. Returns the number of
 -- events. An environment that fails holds up no other.
 create or replace function pay.write_search_words()
-returns bigint language plpgsql volatile security definer
-as $$
+returns bigint language plpgsql volatile security definer as $$
 declare
   v_until timestamptz;
   v_environment_id text;

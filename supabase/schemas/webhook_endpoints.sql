@@ -320,8 +320,7 @@ grant execute on function pay.load_webhook_endpoint to pay_api;
 create or replace function pay.disable_webhook_endpoint(
   p_environment_id text, p_id text, p_expects_revision integer, p_at timestamptz,
   p_endpoint_body text, p_event_id text, p_delivery_id text
-)
-returns text language plpgsql volatile security definer as $$
+) returns text language plpgsql volatile security definer as $$
 begin
   perform pay_internal.act_as_worker();
   update pay.webhook_endpoints t

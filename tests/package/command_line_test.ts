@@ -7,11 +7,12 @@ import assert from "node:assert/strict";
 import { keyOfHash } from "../../packages/sandbox/key_link.ts";
 import { readArguments } from "../../packages/sandbox/command.ts";
 import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
+import { writeCredentials } from "../../apps/server/data_dir/credentials.ts";
 import { PACKAGE_NAME } from "../../packages/sandbox/package_name.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { call, withCommands, wordsOf, writeCredentials } from "../support/package/command_line.ts";
+import { call, withCommands, wordsOf } from "../support/package/command_line.ts";
 
 Deno.test("each example of the help can be parsed by its command", () => {
   for (const command of COMMANDS) {
@@ -157,7 +158,8 @@ Deno.test("a command calls the service of its options, of the environment, or of
       const options = await call([...create, "--base-url", base_url, "--key", key], {}, folder);
       assert.match(options.stdout, /^pay_\w+ {2}completed {2}19\.99 EUR\n$/, options.stderr);
       assert.equal((await call(create, env, folder)).code, 0);
-      await writeCredentials(folder, { base_url, test_key: key });
+      await Deno.mkdir(`${folder}/.local`);
+      writeCredentials(`${folder}/.local`, { base_url, test_key: key, live_key: "" });
       assert.equal((await call(create, {}, folder)).code, 0);
 
       // The key of the folder is not sent to another service.

@@ -1,6 +1,5 @@
 /** The command line of the npm package, run from its sources: in this process, or as a program. */
 
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runCommand } from "../../../packages/sandbox/run_command.ts";
 import { launchCommand, type RunningCommand } from "../common/running_command.ts";
@@ -74,14 +73,4 @@ export function launch(
 export function wordsOf(example: string): string[] {
   const [own] = example.split(" > ");
   return [...own!.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!);
-}
-
-/** Writes the credentials of a service into the data folder of a project, as `start` does. */
-export async function writeCredentials(
-  folder: string,
-  credentials: { base_url: string; test_key: string },
-): Promise<void> {
-  const data_dir = join(folder, ".local");
-  await Deno.mkdir(data_dir, { recursive: true });
-  await Deno.writeTextFile(join(data_dir, "credentials.json"), JSON.stringify(credentials));
 }
