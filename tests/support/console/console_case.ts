@@ -134,8 +134,9 @@ function caseOf(
     const origins = [origin, new URL(url).origin];
     page.on("request", (request) => {
       requests.push(`${request.method()} ${request.url()}`);
-      const is_foreign = !provoked && !origins.includes(new URL(request.url()).origin);
-      if (is_foreign || tellsKey(request)) faults.push(`sent to ${withoutKeys(request.url())}`);
+      const is_foreign = !origins.includes(new URL(request.url()).origin);
+      const is_fault = is_foreign ? !provoked : tellsKey(request);
+      if (is_fault) faults.push(`sent to ${withoutKeys(request.url())}`);
     });
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => {
