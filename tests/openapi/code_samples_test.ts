@@ -15,6 +15,8 @@ import {
   type DocumentedOperation,
   sampleCall,
 } from "../../tools/site/reference_document.ts";
+import { missingPrograms, testWith } from "../support/common/programs.ts";
+import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { CATALOGUE } from "../support/catalogue/requests.ts";
 import { fill, firstValues, saveId } from "../support/catalogue/run_catalogue.ts";
@@ -52,7 +54,6 @@ printed = []
 exec(compile(sys.argv[1], "sample.py", "exec"), {"print": printed.append})
 print(json.dumps(printed[0]))
 `;
-import { outputOf } from "../support/common/running_command.ts";
 
 /** Every language of the samples. */
 const SAMPLE_LANGUAGES: readonly SampleLanguage[] = [
@@ -67,7 +68,6 @@ const SAMPLE_LANGUAGES: readonly SampleLanguage[] = [
 
 const ROOT = new URL("../../", import.meta.url);
 const BASE_URL = "http://127.0.0.1:54321/functions/v1";
-const runs_in_ci = Deno.env.get("CI") !== undefined;
 
 const { paths } = await buildReferenceDocument(BASE_URL, BASE_URL) as {
   paths: Record<string, Record<string, DocumentedOperation & { "x-codeSamples": CodeSample[] }>>;
@@ -102,23 +102,21 @@ Deno.test("the samples in TypeScript have the types of the client", () =>
     await outputOf(check, { cwd: folder, env: { NO_COLOR: "1" } });
   }));
 
-for (const language of SAMPLE_LANGUAGES) {
-  const is_missing = language.program !== null && !await runs(language.program);
-  const name = `the samples for ${language.label} get the recorded responses`;
-  if (is_missing) console.warn(`${language.program} is not installed; skipped unless CI is set`);
-  Deno.test({
-    name: is_missing ? `${name} (needs ${language.program}, which is not installed)` : name,
-    ignore: is_missing && !runs_in_ci,
-    fn: () =>
+for (const { label, program, open } of SAMPLE_LANGUAGES) {
+  testWith(
+    program ?? "Deno",
+    program === null || (await missingPrograms([program])).length === 0,
+    `the samples for ${label} get the recorded responses`,
+    () =>
       withServedService(async (served) => {
-        const runner = language.open({
+        const runner = open({
           PAYMENTS_BASE_URL: served.base_url,
           PAYMENTS_API_KEY: served.service.key.text,
           RELAY_TOKEN,
         });
         try {
           const run = (call: SampleCall) => {
-            const sample = codeSamples(call).find(({ label }) => label === language.label)!;
+            const sample = codeSamples(call).find((sample) => sample.label === label)!;
             return runner.run(sample.source, call);
           };
           await runExamples(served, run);
@@ -127,7 +125,7 @@ for (const language of SAMPLE_LANGUAGES) {
           await runner.close();
         }
       }, { request_log: true }),
-  });
+  );
 }
 
 /** Sends every example request in order, the first of each operation with its sample. */
@@ -176,16 +174,6 @@ async function runWithoutExamples(
       typeof response === "string" || !("error" in response),
       `${operation.operationId}: ${JSON.stringify(response)}`,
     );
-  }
-}
-
-async function runs(program: string): Promise<boolean> {
-  try {
-    await new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" })
-      .output();
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { testWith } from "../support/common/programs.ts";
 import { outputOf } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
@@ -110,23 +111,23 @@ const EXPECTED = [
 ];
 
 for (const language of CLIENT_LANGUAGES) {
-  const name = `docs/openapi.json makes a client for ${language.name} with ${language.generator}`;
-  const is_left_out = await isLeftOut(language);
-  Deno.test({
-    name: is_left_out ? `${name} (needs ${language.generator}, which is not installed)` : name,
-    ignore: is_left_out,
-    fn: () =>
+  const { name, generator, needs, size } = language;
+  testWith(
+    generator,
+    INSTALLED !== undefined &&
+      await Deno.stat(join(INSTALLED, needs)).then(() => true, () => false),
+    `docs/openapi.json makes a client for ${name} with ${generator}`,
+    () =>
       withServedService(({ service, base_url }) =>
         withTemporaryFolder(async (folder) => {
           const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
           assert.deepEqual(await runClient(language, folder, env), EXPECTED);
-          if (language.size === undefined) return;
-          const { file, lines_max } = language.size;
-          const lines = (await Deno.readTextFile(join(folder, file))).split("\n").length;
-          assert.ok(lines <= lines_max, `${file} has ${lines} lines`);
+          if (size === undefined) return;
+          const lines = (await Deno.readTextFile(join(folder, size.file))).split("\n").length;
+          assert.ok(lines <= size.lines_max, `${size.file} has ${lines} lines`);
         })
       ),
-  });
+  );
 }
 
 Deno.test("docs/clients.md names the versions of the generators that CI installs", async () => {
@@ -138,15 +139,6 @@ Deno.test("docs/clients.md names the versions of the generators that CI installs
   assert.equal(named.length, 4);
   for (const version of named) assert.ok(script.includes(version), version);
 });
-
-/** Whether the generator of the language is missing. In CI that is a failure. */
-async function isLeftOut({ name, generator, needs }: ClientLanguage): Promise<boolean> {
-  const path = INSTALLED && join(INSTALLED, needs);
-  if (path && await Deno.stat(path).then(() => true, () => false)) return false;
-  if (Deno.env.get("CI") !== undefined) return false;
-  console.warn(`${generator} is not installed; skipped unless CI is set: the client for ${name}`);
-  return true;
-}
 
 /** Makes the client of the language, runs its program, and returns the lines that it prints. */
 async function runClient(

@@ -37,7 +37,7 @@ export async function startListening(executable: string, args: string[], printed
 }
 
 /** Returns the programs that this machine lacks. */
-async function missingPrograms(names: readonly string[]): Promise<string[]> {
+export async function missingPrograms(names: readonly string[]): Promise<string[]> {
   const missing: string[] = [];
   for (const name of names) {
     try {
