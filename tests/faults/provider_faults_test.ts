@@ -24,7 +24,7 @@ function faulty(service: TestService, fault: string, where?: Record<string, stri
 
 /** The balance of each account in EUR that is not zero. */
 async function balance(service: TestService): Promise<Record<string, number>> {
-  const { body: { balances } } = await service.call("GET", "/api-v1-payments/v1/balance");
+  const { balances } = await service.get("/api-v1-payments/v1/balance");
   return Object.fromEntries(
     balances.map((b: { account: string; amount_minor: number }) => [b.account, b.amount_minor])
       .filter(([, amount_minor]: [string, number]) => amount_minor !== 0),
@@ -76,13 +76,13 @@ serviceCase("later operations with a fault of the provider", async (t, service) 
     const first = await service.pay(APPROVED.stablecoin, { idempotency_key: "first" });
     const fault = await faulty(service, "failed");
     assertReplay(await service.pay(APPROVED.stablecoin, { idempotency_key: "first" }), first);
-    const refusals: [path: string, body: object, status: number, code: string][] = [
-      [TRANSFERS, { ...body, amount: 9_999_999 }, 402, "balance_insufficient"],
-      [`${PAYMENTS}/${id}/capture`, {}, 409, "invalid_state"],
+    const refusals: [path: string, body: object, code: string][] = [
+      [TRANSFERS, { ...body, amount: 9_999_999 }, "balance_insufficient"],
+      [`${PAYMENTS}/${id}/capture`, {}, "invalid_state"],
     ];
-    for (const [path, body, status, code] of refusals) {
+    for (const [path, body, code] of refusals) {
       const refused = await post(path, body, { idempotency_key: code });
-      assertRefused(refused, status, code);
+      assertRefused(refused, code);
       assert.equal(refused.headers.get("Sandbox-Fault"), null);
     }
     assert.equal(await left(service, fault), 1);

@@ -137,7 +137,7 @@ Deno.test("AddressLimit keeps the current window when a request of an earlier wi
 
 serviceCase("unknown keys of a network", async (t, service) => {
   await service.setClock(START);
-  assert.equal((await service.call("GET", PAYMENTS)).status, 200);
+  await service.get(PAYMENTS);
   const NETWORK = "192.0.2.1";
   const list = async (key: string, network: string) => {
     const headers = { "X-Forwarded-For": `198.51.100.1, ${network}` };
@@ -223,8 +223,7 @@ serviceCase("strangers are limited without the database", async (_t, service) =>
   assert.equal(responses.filter((status) => status === 429).length, 20);
   service.assertStatements(0);
   await service.setClock(START + 4 * WINDOW_MS);
-  assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");
+  await service.get(PAYMENTS);
   const cold = await service.issueKey(service.key.environment_id);
-  const first = await service.call("GET", PAYMENTS, { key: cold.text });
-  assert.equal(first.status, 200, "so does one that was not seen before");
+  await service.get(PAYMENTS, { key: cold.text });
 }, { rate_limit: 5 });

@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
-import { assertError } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES, SCOPES } from "../support/http/routes.ts";
-import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 
 /** The four texts of a 401, by the cause that each names. */
@@ -62,7 +61,7 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
           headers: header === null ? {} : { Authorization: header },
         });
         service.assertStatements(statements);
-        assertError(response, "unauthorized", null);
+        assertRefused(response, "unauthorized");
         const { request_id: _, ...error } = response.body.error;
         assert.match(error.message, TOLD[told]);
         const [, text] = header?.split(/ (.*)/) ?? [];
@@ -78,11 +77,10 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
   await t.step("the case of the scheme and spaces around the key do not matter", async () => {
     for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer   "]) {
       const Authorization = `${scheme}${service.key.text}`;
-      const response = await service.call("GET", PAYMENTS, {
+      await service.get(PAYMENTS, {
         key: null,
         headers: { Authorization },
       });
-      assert.equal(response.status, 200);
     }
   });
   await t.step("a key in the URL, a cookie or another header is ignored", async () => {
@@ -92,16 +90,16 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
     ) {
       const headers = { Cookie: `${name}=${text}`, "X-Api-Key": text, apikey: text };
       const path = `${PAYMENTS}?${name}=${encodeURIComponent(text)}`;
-      assertError(await service.call("GET", path, { key: null, headers }), "unauthorized");
+      assertRefused(await service.call("GET", path, { key: null, headers }), "unauthorized");
       const bearer = `${PAYMENTS}?${name}=${encodeURIComponent(`Bearer ${text}`)}`;
-      assertError(await service.call("GET", bearer, { key: null }), "unauthorized");
+      assertRefused(await service.call("GET", bearer, { key: null }), "unauthorized");
     }
   });
   await t.step("a key that is revoked between two requests admits only the first", async () => {
     const { id, text } = await service.issueKey(service.key.environment_id);
     assert.equal((await service.pay({}, { key: text })).status, 201);
     await service.sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
-    assertError(await service.pay({}, { key: text }), "unauthorized");
+    assertRefused(await service.pay({}, { key: text }), "unauthorized");
   });
   await t.step("a key expires at the millisecond of expires_at", async () => {
     const at_ms = Date.now() + 60_000;
@@ -140,7 +138,7 @@ serviceCase("a key without the required scope", async (t, service) => {
     await t.step(`${scope}, ${method} ${path} is 403 and changes nothing`, async () => {
       const before = await rowCounts(service);
       const lacking = await service.call(method, pathOf(route), { key: keys.get(scope)! });
-      assertError(lacking, "permission_denied", null);
+      assertRefused(lacking, "permission_denied");
       assert.equal(lacking.body.error.required_scope, scope);
       assert.deepEqual(await rowCounts(service), before);
       const enough = await service.call(method, pathOf(route), { key: own_keys.get(scope)! });

@@ -30,7 +30,7 @@ async function waiting(service: TestService, body: Record<string, unknown> = {})
 }
 
 async function statusOf(service: TestService, { id }: { id: string }): Promise<string> {
-  return (await service.call("GET", `${PAYMENTS}/${id}`)).body.status;
+  return (await service.get(`${PAYMENTS}/${id}`)).status;
 }
 
 serviceCase("GET /challenges/{token} shows the payment without a key", async (t, service) => {
@@ -100,7 +100,7 @@ serviceCase(
       const { payment, path } = await waiting(service);
       const { status, body } = await callAsPayer(service, path, "failure");
       assert.deepEqual([status, body.status], [200, "declined"]);
-      const { body: shown } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+      const shown = await service.get(`${PAYMENTS}/${payment.id}`);
       assert.deepEqual([shown.failure_code, shown.next_action], ["authentication_failed", null]);
     });
     await t.step("nothing comes after the first end, whoever made it", async () => {
@@ -115,7 +115,7 @@ serviceCase(
         await end(path, payment.id);
         const before = await recordOf(service, payment.id);
         for (const result of ["success", "failure"] as const) {
-          assertRefused(await callAsPayer(service, path, result), 409, "invalid_state");
+          assertRefused(await callAsPayer(service, path, result), "invalid_state");
         }
         assert.equal((await recordOf(service, payment.id)).text, before.text);
         assert.equal((await callAsPayer(service, path)).body.status, status);
@@ -139,17 +139,17 @@ serviceCase("a token opens its own payment and nothing else", async (t, service)
   ];
   for (const [name, other] of paths.filter(([, other]) => other !== path)) {
     await t.step(`${name}: 404`, async () => {
-      assertRefused(await callAsPayer(service, other), 404, "not_found");
-      assertRefused(await callAsPayer(service, other, "success"), 404, "not_found");
+      assertRefused(await callAsPayer(service, other), "not_found");
+      assertRefused(await callAsPayer(service, other, "success"), "not_found");
     });
   }
   await t.step("a token is no API key", async () => {
     const response = await service.call("GET", `${PAYMENTS}/${payment.id}`, { key: token });
-    assertRefused(response, 401, "unauthorized");
+    assertRefused(response, "unauthorized");
   });
   await t.step("a body without a result is refused", async () => {
     const maybe = { key: null, body: { result: "maybe" }, unchecked: true };
-    assertRefused(await service.call("POST", path, maybe), 400, "invalid_parameter", "result");
+    assertRefused(await service.call("POST", path, maybe), "invalid_parameter", "result");
     const headers = { "Content-Type": "text/plain" };
     const response = await service.call("POST", path, {
       key: null,
@@ -157,21 +157,21 @@ serviceCase("a token opens its own payment and nothing else", async (t, service)
       headers,
       unchecked: true,
     });
-    assertRefused(response, 415, "unsupported_media_type");
+    assertRefused(response, "unsupported_media_type");
   });
   await t.step(
     "a page of another origin may not call, also if it may call with a key",
     async () => {
       const headers = { Origin: "https://console.example.com" };
       const response = await service.call("GET", path, { key: null, headers, unchecked: true });
-      assertRefused(response, 403, "origin_not_allowed");
+      assertRefused(response, "origin_not_allowed");
     },
   );
   assert.equal(await statusOf(service, payment), "requires_action");
   await t.step("after a reset the link leads to no payment", async () => {
     await service.call("POST", `${SANDBOX}/reset`);
-    assertRefused(await callAsPayer(service, path), 404, "not_found");
-    assertRefused(await callAsPayer(service, path, "success"), 404, "not_found");
+    assertRefused(await callAsPayer(service, path), "not_found");
+    assertRefused(await callAsPayer(service, path, "success"), "not_found");
   });
 }, HOSTED);
 
@@ -188,7 +188,7 @@ serviceCase("guessing tokens is limited by network", async (t, service) => {
     for (let i = 0; i < 100; i++) {
       assert.equal((await from("192.0.2.1", `${UNKNOWN}x`)).status, 404);
     }
-    assertRefused(await from("192.0.2.1", path), 429, "rate_limited");
+    assertRefused(await from("192.0.2.1", path), "rate_limited");
     assert.equal((await from("192.0.2.2", path)).status, 200);
   });
 }, { ...HOSTED, rate_limit: 100, account_rate_limit: 400 });

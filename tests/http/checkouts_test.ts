@@ -22,7 +22,6 @@ import {
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import {
   advance,
-  ADVANCE_ADDRESSES,
   advanceClock,
   assertRefused,
   assertReplay,
@@ -39,8 +38,7 @@ const ZERO = { amount: 0, currency: "EUR", save: "off_session", ...U };
 
 type Body = Record<string, unknown>;
 
-const read = async (service: TestService, id: string) =>
-  (await service.call("GET", `${CHECKOUTS}/${id}`)).body;
+const read = async (service: TestService, id: string) => await service.get(`${CHECKOUTS}/${id}`);
 
 const pay = (service: TestService, id: string, body: Body, idempotency_key?: string) =>
   service.call("POST", `${SANDBOX}/checkouts/${id}/pay`, {
@@ -196,10 +194,9 @@ const CASES: [name: string, body: Body, steps: Row[], status: string][] = [
 async function act(service: TestService, id: string, payment_id: string, step: string) {
   const [act, argument, part] = step.split(" ");
   if (act === "clock") return await advanceClock(service, Number(argument));
-  const path = act === "cancel" ? `${CHECKOUTS}/${id}/cancel` : ADVANCE_ADDRESSES[0](payment_id);
+  if (act === "cancel") return await service.post(`${CHECKOUTS}/${id}/cancel`);
   const body = { to: argument, ...(part && { amount_received: Number(part) }) };
-  const { status, text } = await service.call("POST", path, act === "cancel" ? {} : { body });
-  assert.equal(status, 200, `${step}: ${text}`);
+  await service.post(`${SANDBOX}/payments/${payment_id}/advance`, body);
 }
 
 serviceCase("the ways of a checkout", async (t, service) => {
@@ -221,7 +218,7 @@ serviceCase("the ways of a checkout", async (t, service) => {
         }
         if (page) assert.equal(await viewed(service, token, payment_id), page, place);
       }
-      const { body: ended } = await service.call("GET", `${CHECKOUTS}/${id}`);
+      const ended = await service.get(`${CHECKOUTS}/${id}`);
       assert.equal(ended.status, status);
       assert.equal(ended.url, url);
     });
@@ -243,9 +240,9 @@ serviceCase("a payment of a checkout", async (t, service) => {
     assert.deepEqual([paid.payment_id, paid.updated_at], [payment.id, payment.updated_at]);
   });
   await t.step("its events and the list by checkout_id show it", async () => {
-    const events = await service.call("GET", "/api-v1-payments/v1/events?type=payment.completed");
-    assert.equal(events.body.data[0].data.object.checkout_id, id);
-    const { body: { data } } = await service.call("GET", `${PAYMENTS}?checkout_id=${id}`);
+    const events = await service.get("/api-v1-payments/v1/events?type=payment.completed");
+    assert.equal(events.data[0].data.object.checkout_id, id);
+    const { data } = await service.get(`${PAYMENTS}?checkout_id=${id}`);
     assert.deepEqual(data.map(({ status }: Body) => status), ["completed", "declined"]);
   });
   await t.step("saves an instrument, which later payments and checkouts use", async () => {
@@ -290,7 +287,7 @@ serviceCase("creates and reads of checkouts", async (t, service) => {
   for (const [name, body, param] of REFUSED) {
     await t.step(name, async () => {
       const refused = await service.call("POST", CHECKOUTS, { body: { ...EUR, ...body } });
-      assertRefused(refused, 400, "invalid_parameter", param);
+      assertRefused(refused, "invalid_parameter", param);
     });
   }
   await t.step("all members, and the same in each read", async () => {
@@ -310,10 +307,10 @@ serviceCase("creates and reads of checkouts", async (t, service) => {
     assert.equal((await service.call("GET", `${CHECKOUTS}/${id}`)).text, made.text);
     await open(service);
     for (const filter of ["status=open", "reference=order-7", "customer_id=u1"]) {
-      const { body: { data } } = await service.call("GET", `${CHECKOUTS}?${filter}`);
+      const { data } = await service.get(`${CHECKOUTS}?${filter}`);
       assert.deepEqual(data.at(-1), made.body, filter);
     }
-    const { body: { data } } = await service.call("GET", `${CHECKOUTS}?status=expired`);
+    const { data } = await service.get(`${CHECKOUTS}?status=expired`);
     assert.deepEqual(data, []);
   });
   await t.step("a day and the methods by default", async () => {
@@ -328,7 +325,7 @@ serviceCase("creates and reads of checkouts", async (t, service) => {
       select environment_id, 'chk_' || n, salt, token_hash, 1, expires_at, created_at, updated_at, body
       from (select * from pay.checkouts limit 1) one, generate_series(1, 1000) n`;
     const refused = await service.call("POST", CHECKOUTS, { body: EUR });
-    assertRefused(refused, 429, "rate_limited");
+    assertRefused(refused, "rate_limited");
     assert.ok(refused.headers.has("Retry-After"));
   });
 }, HOSTED);
@@ -338,14 +335,14 @@ serviceCase("checkouts under an idempotency key", async (t, service) => {
   const first = await create();
   await t.step("a create, whose stored response has no URL", async () => {
     assertReplay(await create(), first);
-    const key = await service.call("GET", "/api-v1-payments/v1/idempotency_keys/make");
-    assert.equal(key.body.body.url, "***");
+    const key = await service.get("/api-v1-payments/v1/idempotency_keys/make");
+    assert.equal(key.body.url, "***");
   });
   await t.step("a refusal while an attempt is under way is not", async () => {
     const { id } = await open(service, USDC);
     const { payment } = (await pay(service, id, { currency: "USDC" })).body;
     await advance(service, payment.id, "processing");
-    assertRefused(await pay(service, id, VISA, "again"), 409, "invalid_state");
+    assertRefused(await pay(service, id, VISA, "again"), "invalid_state");
     await advance(service, payment.id, "pending");
     assert.deepEqual(shown(await pay(service, id, VISA, "again")), ["completed", "completed", 1]);
   });
@@ -367,7 +364,7 @@ serviceCase("the end of what is kept of a checkout", async (t, service) => {
   const erase = () => service.call("DELETE", "/api-v1-payments/v1/customers/u1");
   const { id } = await open(service, U);
   await t.step("an open one refuses the erasure of its customer", async () => {
-    assertRefused(await erase(), 409, "invalid_state");
+    assertRefused(await erase(), "invalid_state");
   });
   await t.step("an ended one loses the person", async () => {
     const paid = await pay(service, id, VISA, "paid");
@@ -396,7 +393,7 @@ serviceCase("the end of what is kept of a checkout", async (t, service) => {
     await service.sql`select pay.purge()`;
     assert.equal((await service.call("GET", `${CHECKOUTS}/${id}`)).status, 404);
     assert.equal((await read(service, kept)).status, "open");
-    const { body: { deleted } } = await service.call("POST", `${SANDBOX}/reset`);
+    const { deleted } = await service.post(`${SANDBOX}/reset`);
     assert.equal(deleted.checkouts, 1);
     assert.equal((await service.call("GET", `${CHECKOUTS}/${kept}`)).status, 404);
   });

@@ -11,7 +11,7 @@ const NOW = Date.parse("2026-03-02T12:00:00.000Z");
 const DAY_S = 86_400;
 const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
 const due = async (service: TestService, query = "") =>
-  (await service.call("GET", `${SANDBOX}/clock/due${query}`)).body;
+  await service.get(`${SANDBOX}/clock/due${query}`);
 const set = (service: TestService, body: unknown) =>
   service.call("POST", `${SANDBOX}/clock`, { body });
 
@@ -70,9 +70,9 @@ serviceCase("GET /clock/due names what waits", async (t, service) => {
       body: { result: "success" },
     });
     const disputed = await service.pay(DISPUTED);
-    const disputes = await service.call("GET", "/api-v1-payments/v1/disputes");
+    const disputes = await service.get("/api-v1-payments/v1/disputes");
     assert.equal((await due(service)).data[0].first_id, disputed.body.id);
-    await service.call("POST", `/api-v1-payments/v1/disputes/${disputes.body.data[0].id}/accept`, {
+    await service.call("POST", `/api-v1-payments/v1/disputes/${disputes.data[0].id}/accept`, {
       body: {},
     });
     assert.deepEqual((await due(service)).data, []);
@@ -82,8 +82,8 @@ serviceCase("GET /clock/due names what waits", async (t, service) => {
 serviceCase("an advance does what was due", async (t, service) => {
   await service.setClock(NOW);
   await set(service, { mode: "frozen" });
-  const { body: endpoint } = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    body: { delivery: "inbox" },
+  const endpoint = await service.post("/api-v1-payments/v1/webhook_endpoints", {
+    delivery: "inbox",
   });
   assert.ok(endpoint.id, JSON.stringify(endpoint));
   for (let day = 0; day < 3; day++) {

@@ -23,7 +23,7 @@ const NOTHING = { deliveries: 0, expired_payments: 0, disputes_closed: 0, purged
 
 const set = (service: TestService, body: unknown, options: CallOptions = {}) =>
   service.call("POST", CLOCK, { body, ...options });
-const read = async (service: TestService) => (await service.call("GET", CLOCK)).body;
+const read = async (service: TestService) => await service.get(CLOCK);
 const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
 
 serviceCase("GET /clock and POST /clock", async (t, service) => {
@@ -32,7 +32,7 @@ serviceCase("GET /clock and POST /clock", async (t, service) => {
   await t.step("is the real clock until it is set", async () => {
     const real = { object: "clock", now: at(0), mode: "real", offset_seconds: 0, target: null };
     assert.deepEqual(await read(service), real);
-    assert.deepEqual((await service.call("GET", `${SANDBOX}/v1/clock`)).body, real);
+    assert.deepEqual(await service.get(`${SANDBOX}/v1/clock`), real);
   });
 
   await t.step("an advance moves a clock that goes on", async () => {
@@ -92,7 +92,7 @@ serviceCase("GET /clock and POST /clock", async (t, service) => {
     const reset = () => service.call("POST", `${SANDBOX}/reset`, { idempotency_key: "reset" });
     await set(service, { advance: 300 * DAY_S });
     assert.equal((await reset()).status, 200);
-    const kept = (await service.call("GET", "/api-v1-payments/v1/idempotency_keys/reset")).body;
+    const kept = await service.get("/api-v1-payments/v1/idempotency_keys/reset");
     assert.deepEqual([kept.created_at, kept.expires_at], [at(7_200), at(7_200 + DAY_S)]);
     await service.pay();
     assert.equal((await reset()).body.deleted.payments, 0);
@@ -119,7 +119,7 @@ serviceCase("POST /clock refuses bad input and changes nothing", async (t, servi
   for (const [body, param, message] of REFUSED) {
     await t.step(JSON.stringify(body), async () => {
       const refused = await set(service, body);
-      assertRefused(refused, 400, "invalid_parameter", param);
+      assertRefused(refused, "invalid_parameter", param);
       assert.match(refused.body.error.message, message);
       assert.deepEqual(await rows(), before);
     });
@@ -139,7 +139,7 @@ serviceCase("retention by the clock of a sandbox", async (t, service) => {
     assert.ok(later.body.did.purged > 0);
     assert.equal((await status(id)).error.code, "not_found");
     const url = `${PAYMENTS}/${others.body.id}`;
-    assert.equal((await service.call("GET", url, { key: service.other.text })).status, 200);
+    await service.get(url, { key: service.other.text });
   });
 
   await t.step("the job of retention uses the clock of the sandbox too", async () => {
@@ -188,7 +188,7 @@ serviceCase("a clock that runs and is set to the time that a payment shows", asy
     await t.step(`${name}: ${status}`, async () => {
       const { body: { id } } = await service.pay(body);
       if (name === "advance") await advance(service, id, "authorized");
-      const shown = async () => (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+      const shown = async () => await service.get(`${PAYMENTS}/${id}`);
       const time = timeOf(await shown());
       await set(service, { to: time });
       const ended = await shown();
@@ -243,12 +243,12 @@ serviceCase("a request is decided with the present settings of its sandbox", asy
     await setSettings(service, service.key, "2027-03-02T00:00:01.000Z");
     const refund = await service.call("POST", url, { body: {} });
     assert.equal(refund.body.created_at, "2027-03-02T00:00:01.000Z", refund.text);
-    const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
-      body: { name: "short", expires_at: "2027-03-03T00:00:00.000Z" },
+    const made = await service.post("/api-v1-payments/v1/api_keys", {
+      name: "short",
+      expires_at: "2027-03-03T00:00:00.000Z",
     });
-    assert.equal(made.status, 201, made.text);
     await setSettings(service, service.key, "2027-03-03T00:00:00.000Z");
-    assert.equal((await service.pay({}, { key: made.body.secret })).status, 401);
+    assert.equal((await service.pay({}, { key: made.secret })).status, 401);
     assert.equal((await list(service.key)).status, 200);
   });
 
@@ -271,8 +271,7 @@ serviceCase("a request is decided with the present settings of its sandbox", asy
     const now = new Date(NOW + 2 * DAY_S * 1000).toISOString();
     await setSettings(service, service.key, YEAR_AHEAD);
     for (const { text } of [service.other, service.live]) {
-      const key = await service.call("GET", "/api-v1-payments/v1/payments?limit=1", { key: text });
-      assert.equal(key.status, 200);
+      await service.get("/api-v1-payments/v1/payments?limit=1", { key: text });
     }
     assert.equal((await service.pay({}, { key: service.other.text })).body.created_at, now);
   });

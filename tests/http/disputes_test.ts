@@ -17,7 +17,7 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 /** Makes a payment that is disputed at once. Returns it with its dispute. */
 async function disputed(service: TestService) {
   const { body: payment } = await service.pay(card("4000 0000 0000 0259"));
-  const { body } = await service.call("GET", `${DISPUTES}?payment_id=${payment.id}`);
+  const body = await service.get(`${DISPUTES}?payment_id=${payment.id}`);
   return { payment, dispute: body.data[0] };
 }
 
@@ -44,7 +44,7 @@ serviceCase("a dispute ends once", async (t, service) => {
         ...(status === "lost" ? [advance(service, payment.id, "completed")] : []),
       ];
       for (const response of await Promise.all(moves)) {
-        assertRefused(response, 409, "invalid_state");
+        assertRefused(response, "invalid_state");
         const { current_status, allowed, message } = response.body.error;
         assert.deepEqual([current_status, allowed], [status, []]);
         assert.match(message, new RegExp(`the dispute is ${status}$`));
@@ -72,7 +72,7 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
     assert.deepEqual(body, { ...dispute, status: "under_review", evidence });
     const before = await recordOf(service, payment.id);
     const again = await send(service, dispute.id, WINNING);
-    assertRefused(again, 409, "invalid_state");
+    assertRefused(again, "invalid_state");
     assert.deepEqual(again.body.error.allowed, ["won", "lost"]);
     assert.equal((await recordOf(service, payment.id)).text, before.text);
   });
@@ -81,7 +81,7 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
     await service.setClock(MADE_AT + WEEK_MS + 1);
     const before = await recordOf(service, payment.id);
     const late = await send(service, dispute.id, WINNING);
-    assertRefused(late, 409, "invalid_state");
+    assertRefused(late, "invalid_state");
     assert.match(late.body.error.message, /it was due by 2026-06-14T08:09:10\.111Z$/);
     assert.equal((await recordOf(service, payment.id)).text, before.text);
     await service.setClock(MADE_AT);
@@ -92,7 +92,7 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
     const { body } = await send(service, dispute.id, { text });
     assert.equal(body.evidence.text, text);
     const longer = await send(service, dispute.id, { text: text + "é" });
-    assertRefused(longer, 400, "invalid_parameter", "text");
+    assertRefused(longer, "invalid_parameter", "text");
   });
   await assertSilent(service.sql);
 });

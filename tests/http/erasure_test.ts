@@ -78,12 +78,12 @@ async function all(sandbox: ReturnType<typeof within>, path: string): Promise<{ 
 serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   // A busy machine would leave more to retention.
   await limit(service, "erasing_time", "4 s");
-  const seeded = await service.call("POST", `${SANDBOX}/sandboxes`, { body: { seed: "erasure" } });
-  const sandbox = within(service, seeded.body.test_key);
+  const seeded = await service.post(`${SANDBOX}/sandboxes`, { seed: "erasure" });
+  const sandbox = within(service, seeded.test_key);
   const { call, post, pay } = sandbox;
   // A receiver that repeats what it gets.
   const receiver = openRecorder(({ text }) => new Response(text));
-  const options = { key: seeded.body.test_key };
+  const options = { key: seeded.test_key };
   await addEndpoint(service, receiver.url("/"), {}, options);
   const inbox = await addInbox(service, {}, options);
   const keys = ["paid", "refunded", "declined", "same", "saved", "charged", "ended", "again"];
@@ -102,10 +102,10 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
     await call("DELETE", `${V1}/instruments/${old.instrument_id}`, { idempotency_key });
   }
   // Refused requests: one with the customer, and one whose instrument is the customer's.
-  assertRefused(await pay({ customer: ADA, amount: -1 }), 400, "invalid_parameter", "amount");
+  assertRefused(await pay({ customer: ADA, amount: -1 }), "invalid_parameter", "amount");
   for (const part of ["email", "name"]) {
     const customer = { ...ADA, [part]: { first: "Ada" } };
-    assertRefused(await pay({ customer }), 400, "invalid_parameter", `customer.${part}`);
+    assertRefused(await pay({ customer }), "invalid_parameter", `customer.${part}`);
   }
   assertRefused(
     await pay({
@@ -113,7 +113,6 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
       customer: { email: "second@example.com" },
       return_url: "https://a.example",
     }),
-    400,
     "invalid_parameter",
     "off_session",
   );
@@ -126,7 +125,7 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   await readInbox(service, inbox.id, "", options);
   await until(
     "some attempts are logged",
-    async () => (await service.sql`select from pay.attempt_log`).length > 5,
+    async () => await service.count("attempt_log") > 5,
   );
   await all(sandbox, PAYMENTS);
   await all(sandbox, EVENTS);
@@ -141,7 +140,7 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   await t.step("409 while a payment is open, which is not stored", async () => {
     const erase = () => call("DELETE", PATH, { idempotency_key: "erase" });
     const refused = await erase();
-    assertRefused(refused, 409, "invalid_state");
+    assertRefused(refused, "invalid_state");
     assert.ok(refused.body.error.message.includes(pending.id), refused.text);
     await made(post(`${PAYMENTS}/${pending.id}/cancel`));
   });
@@ -210,7 +209,7 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
     assert.equal((await call("GET", `${PAYMENTS}/${others.id}`)).body.customer.email, BOB.email);
     const { body: instrument } = await call("GET", `${V1}/instruments/${saved.instrument_id}`);
     assert.deepEqual([instrument.status, instrument.ended_reason], ["ended", "erased"]);
-    assertRefused(await pay(use), 409, "invalid_state");
+    assertRefused(await pay(use), "invalid_state");
   });
   await t.step("an erased payment can be refunded, and triggered", async () => {
     await made(post(`${PAYMENTS}/${paid.id}/refund`, { amount: 200 }));
@@ -260,17 +259,17 @@ serviceCase("DELETE /v1/customers?email=", async (t, service) => {
   await t.step("409 while a payment without an id is open", async () => {
     const open = await made(pay({ customer: without_id }));
     const refused = await call("DELETE", by_email);
-    assertRefused(refused, 409, "invalid_state");
+    assertRefused(refused, "invalid_state");
     assert.ok(refused.body.error.message.includes(open.id));
   });
   await t.step("400 for an id that no customer has", async () => {
     for (const id of ["u".repeat(65), "%E0%A4%A", "u%2", "u%00"]) {
       const refused = await call("DELETE", `${CUSTOMERS}/${id}`);
-      assertRefused(refused, 400, "invalid_parameter", "customer");
+      assertRefused(refused, "invalid_parameter", "customer");
     }
     for (const id of [".", ".."]) {
       const refused = await pay({ customer: { ...ADA, id } });
-      assertRefused(refused, 400, "invalid_parameter", "customer.id");
+      assertRefused(refused, "invalid_parameter", "customer.id");
     }
   });
   await assertSilent(service.sql);
@@ -347,9 +346,7 @@ serviceCase(
       const { id } = await made(pay({ customer: { ...ADA, id: "u3" }, ...APPROVED.card }, "many"));
       await pay({ customer: { ...ADA, id: "u3" }, amount: -1 });
       for (let n = 0; n < 20; n++) await made(post(`${PAYMENTS}/${id}/refund`, { amount: 1 }));
-      const lines = async () =>
-        (await service.sql`select from pay.requests where request_body like ${`%${EMAIL}%`}`)
-          .length;
+      const lines = () => service.count(`requests where request_body like '%${EMAIL}%'`);
       await until("both are logged", async () => await lines() === 2);
       const erased = await made(call("DELETE", `${CUSTOMERS}/u3`));
       assert.deepEqual([erased.payments, erased.has_more, await lines()], [1, true, 1]);
@@ -362,7 +359,7 @@ serviceCase(
     await t.step("retention forgets it after 10 minutes", async () => {
       await service.sql`update pay.erasures set erased_at = now() - interval '11 minutes'`;
       await purgeAll(service.sql);
-      assert.equal((await service.sql`select from pay.erasures`).length, 0);
+      assert.equal(await service.count("erasures"), 0);
     });
   },
   LOGGED,

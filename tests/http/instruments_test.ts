@@ -48,15 +48,11 @@ const use = (
   options: CallOptions = {},
 ) => service.pay({ amount: 500, instrument, off_session: true, ...body }, options);
 
-async function read(service: TestService, id: string) {
-  const { status, body, text } = await service.call("GET", `${INSTRUMENTS}/${id}`);
-  assert.equal(status, 200, text);
-  return body;
-}
+const read = (service: TestService, id: string) => service.get(`${INSTRUMENTS}/${id}`);
 
 async function endedEvents(service: TestService, id: string) {
   const path = `/api-v1-payments/v1/events?instrument_id=${id}&type=instrument.ended`;
-  return (await service.call("GET", path)).body.data;
+  return (await service.get(path)).data;
 }
 
 const CARD = { ...token("visa"), ...U, ...SAVE };
@@ -84,7 +80,7 @@ serviceCase("what cannot be saved or used", async (t, service) => {
   for (const [name, body, param] of REFUSED) {
     await t.step(
       name,
-      async () => assertRefused(await service.pay(body), 400, "invalid_parameter", param),
+      async () => assertRefused(await service.pay(body), "invalid_parameter", param),
     );
   }
   const { instrument_id: id } = await save(service, token("visa"));
@@ -107,8 +103,7 @@ serviceCase("what cannot be saved or used", async (t, service) => {
   for (const [name, instrument, body, param] of uses) {
     await t.step(
       `a use ${name}`,
-      async () =>
-        assertRefused(await use(service, instrument, body), 400, "invalid_parameter", param),
+      async () => assertRefused(await use(service, instrument, body), "invalid_parameter", param),
     );
   }
   await t.step("a use that agrees", async () => {
@@ -172,8 +167,8 @@ serviceCase("the end of an instrument, and lists", async (t, service) => {
       set idle_at = date_trunc('second', now()) where id = ${instrument_id}`;
     const shown = await read(service, instrument_id);
     assert.deepEqual([shown.status, shown.ended_reason, shown.sequence], ["ended", "idle", 2]);
-    const active = await service.call("GET", `${INSTRUMENTS}?customer_id=u1&status=active`);
-    assert.deepEqual(active.body.data.map((item: Body) => item["id"]), [second]);
+    const active = await service.get(`${INSTRUMENTS}?customer_id=u1&status=active`);
+    assert.deepEqual(active.data.map((item: Body) => item["id"]), [second]);
     assert.deepEqual((await use(service, instrument_id)).body.error.current_status, "ended");
     assert.deepEqual((await end(instrument_id)).body, shown);
     const [event] = await endedEvents(service, instrument_id);
@@ -206,7 +201,7 @@ serviceCase("a saved mandate", async (t, service) => {
     assert.deepEqual(body.method, payment.method);
     await advanceClock(service, 20 * DAY_S);
     const path = `/api-v1-payments/v1/payments/${body.id}`;
-    assert.equal((await service.call("GET", path)).body.status, "completed");
+    assert.equal((await service.get(path)).status, "completed");
   });
   for (const [number, [body, status]] of UNSAVED.entries()) {
     await t.step(`${Object.values(body)} before it is taken: ${status}, of its IBAN`, async () => {
@@ -217,7 +212,7 @@ serviceCase("a saved mandate", async (t, service) => {
       await service.call("POST", `${SANDBOX}/payments/${id}/advance`, { body });
       assert.equal((await read(service, instrument_id)).status, status);
       const again = (iban: string) => service.make({ ...U, ...SAVE, iban, mandate });
-      assertRefused(await again(IBANS.other), 400, "invalid_parameter", "mandate.id");
+      assertRefused(await again(IBANS.other), "invalid_parameter", "mandate.id");
       assert.equal((await again(IBANS.good)).status, status === "ended" ? 400 : 201);
     });
   }
@@ -225,29 +220,23 @@ serviceCase("a saved mandate", async (t, service) => {
     const one_off = { id: "once", signed_at: "2026-01-31", sequence: "one_off" };
     const { body } = await service.pay({ iban: IBANS.good, mandate: one_off });
     assert.equal(body.instrument_id, null);
-    assertRefused(
-      await use(service, (await save(service, collected)).instrument_id, { currency: "USD" }),
-      ...[400, "invalid_parameter", "currency"] as const,
-    );
-    const { body: { data } } = await service.call("GET", `${INSTRUMENTS}?status=ended&limit=1`);
+    const { instrument_id } = await save(service, collected);
+    const in_dollars = await use(service, instrument_id, { currency: "USD" });
+    assertRefused(in_dollars, "invalid_parameter", "currency");
+    const { data } = await service.get(`${INSTRUMENTS}?status=ended&limit=1`);
     assert.equal(data[0].mandate.id, "once");
     assert.equal(data[0].is_kept, false);
     assert.equal(data[0].ended_reason, "used_up");
     const mandate = { ...MANDATE.mandate, sequence: "recurring" };
     assert.equal((await service.pay({ iban: IBANS.good, mandate })).status, 201);
     const other = await service.pay({ iban: IBANS.other, mandate });
-    assertRefused(other, 400, "invalid_parameter", "mandate.id");
+    assertRefused(other, "invalid_parameter", "mandate.id");
     assert.equal((await service.pay({ iban: IBANS.good, mandate })).status, 201);
-    assertRefused(
-      await service.pay({ ...SEPA, ...MANDATE }),
-      ...[400, "invalid_parameter", "mandate.id"] as const,
-    );
-    const { body: { data: [known] } } = await service.call(
-      "GET",
-      `${INSTRUMENTS}?status=active&limit=1`,
-    );
-    assertRefused(await use(service, known.id), 400, "invalid_parameter", "instrument");
-    assertRefused(await use(service, data[0].id), 409, "invalid_state");
+    const saving = await service.pay({ ...SEPA, ...MANDATE });
+    assertRefused(saving, "invalid_parameter", "mandate.id");
+    const { data: [known] } = await service.get(`${INSTRUMENTS}?status=active&limit=1`);
+    assertRefused(await use(service, known.id), "invalid_parameter", "instrument");
+    assertRefused(await use(service, data[0].id), "invalid_state");
   });
   await assertSilent(service.sql);
 });
@@ -283,16 +272,16 @@ serviceCase("saves and uses of one customer at once", async (t, service) => {
     const told = await at_once(60, () => service.pay(CARD));
     assert.equal(told.filter(({ status }) => status === 201).length, 49);
     for (const refused of told.filter(({ status }) => status !== 201)) {
-      assertRefused(refused, 400, "invalid_parameter", "save");
+      assertRefused(refused, "invalid_parameter", "save");
     }
     await service.call("POST", `/api-v1-payments/v1/payments/${pending.id}/cancel`);
     assert.equal((await service.pay(CARD)).status, 201);
     const path = `${INSTRUMENTS}?customer_id=u1&status=active&limit=100`;
-    assert.equal((await service.call("GET", path)).body.data.length, 50);
+    assert.equal((await service.get(path)).data.length, 50);
   });
   await t.step("a clock that passes 36 months beside a use: collected or refused", async () => {
     for (let round = 0; round < 3; round++) {
-      const { body: { now } } = await service.call("GET", `${SANDBOX}/clock`);
+      const { now } = await service.get(`${SANDBOX}/clock`);
       const { instrument_id: id } = await save(service, {
         ...{ iban: IBANS.good, mandate: { signed_at: now.slice(0, 10) } },
         customer: { id: `late ${round}`, email: "a@b.example" },

@@ -10,9 +10,12 @@ import { createSandboxFunction } from "../../shared/functions/sandbox_function.t
 import { NeedsInternals } from "../support/service/needs_internals.ts";
 import { IS_REMOTE } from "../support/service/product.ts";
 import { BASE_URL, DOCS_URL, type TestResponse } from "../support/service/service.ts";
-import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { ROUTES } from "../support/http/routes.ts";
-import { serviceCase } from "../support/service/service_case.ts";
+import {
+  assertCommonHeaders,
+  assertRefused,
+  serviceCase,
+} from "../support/service/service_case.ts";
 import { freePort } from "../support/common/free_port.ts";
 
 /** R12: the response comes within this time (security design §3). */
@@ -34,12 +37,12 @@ serviceCase("GET /health", async (t, service) => {
     for (const method of ["POST", "PUT", "DELETE"]) {
       await t.step(`${method} on ${name} needs a key`, async () => {
         const response = await service.call(method, `/${name}/health`, { key: null });
-        assertError(response, "unauthorized");
+        assertRefused(response, "unauthorized");
       });
     }
     await t.step(`POST on ${name} with a key is 405`, async () => {
       const response = await service.call("POST", `/${name}/health`);
-      assertError(response, "method_not_allowed");
+      assertRefused(response, "method_not_allowed");
       assert.equal(response.headers.get("Allow"), "GET");
     });
   }
@@ -71,7 +74,7 @@ Deno.test("GET /health without a database is 503 with Retry-After within 2 s", a
         const { status, headers } = response;
         const text = await response.text();
         const read = { status, headers, text, body: JSON.parse(text) } as TestResponse;
-        assertError(read, "service_unavailable");
+        assertRefused(read, "service_unavailable");
         assert.ok(performance.now() - started < AWAY_WITHIN_MS);
       });
     }
@@ -165,7 +168,7 @@ serviceCase("GET /v1/openapi.json names its service, and is limited by network",
     assert.equal((await get("192.0.2.1", { "If-None-Match": etag })).status, 304);
     assert.equal((await get("192.0.2.1")).status, 200);
   }
-  assertError(await get("192.0.2.1"), "rate_limited");
+  assertRefused(await get("192.0.2.1"), "rate_limited");
   assert.equal((await get("192.0.2.2")).status, 200);
 }, { rate_limit: 100, base_url: 'https://pay.example/"$&/functions/v1' });
 

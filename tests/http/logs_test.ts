@@ -171,8 +171,7 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
   });
   await t.step("tables contain only the canaries that the service stores", async () => {
     await service.deps.request_log.flush();
-    const [log] = await service.sql`select count(*)::int as n from pay.requests`;
-    assert.ok(log!.n > 1_000);
+    assert.ok(await service.count("requests") > 1_000);
     const dump = await dumpTables(service);
     const { card, test_card, cvc, iban } = CANARY;
     assert.deepEqual(found(dump, { card, test_card, iban, key, amex: AMEX.number }), []);

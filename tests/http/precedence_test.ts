@@ -6,8 +6,13 @@
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
-import { assertError } from "../support/http/error_envelope.ts";
-import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import {
+  assertRefused,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 /** The faults in the order of the checks, and the error code of each. */
 const FAULTS = [
@@ -95,31 +100,45 @@ serviceCase("a request with two faults gets the error of the earlier one", async
   for (const [i, [first, code]] of FAULTS.entries()) {
     await t.step(`${first} alone`, async () => {
       const { id } = first === "state" ? final : pending;
-      assertError(await send(service, id, new Set([first])), code, PARAMS[first]);
+      assertRefused(await send(service, id, new Set([first])), code, PARAMS[first]);
     });
     for (const [second] of FAULTS.slice(i + 1)) {
       if (IMPOSSIBLE.some(([a, b]) => a === first && b === second)) continue;
       await t.step(`${first} before ${second}`, async () => {
         const { id } = second === "state" ? final : pending;
-        assertError(await send(service, id, new Set([first, second])), code, PARAMS[first]);
+        assertRefused(await send(service, id, new Set([first, second])), code, PARAMS[first]);
       });
     }
   }
   await t.step("none of them changes the payment", async () => {
-    const { body } = await service.call("GET", `${PAYMENTS}/${pending.id}`);
+    const body = await service.get(`${PAYMENTS}/${pending.id}`);
     assert.deepEqual(body, pending);
   });
 });
 
 /** Live requests with a fault. The missing provider is the last check. */
-const LIVE: [fault: string, method: string, path: string, body: unknown, code: string][] = [
+const LIVE: [
+  fault: string,
+  method: string,
+  path: string,
+  body: unknown,
+  code: string,
+  param?: string,
+][] = [
   ["JSON", "POST", PAYMENTS, "{", "invalid_json"],
-  ["schema", "POST", PAYMENTS, { amount: 0, currency: "EUR" }, "invalid_parameter"],
-  ["a test outcome", "POST", PAYMENTS, {
-    amount: 1,
-    currency: "EUR",
-    outcome: "success",
-  }, "invalid_parameter"],
+  ["schema", "POST", PAYMENTS, { amount: 0, currency: "EUR" }, "invalid_parameter", "amount"],
+  [
+    "a test outcome",
+    "POST",
+    PAYMENTS,
+    {
+      amount: 1,
+      currency: "EUR",
+      outcome: "success",
+    },
+    "invalid_parameter",
+    "outcome",
+  ],
   ["existence", "POST", `${PAYMENTS}/:unknown/cancel`, {}, "not_found"],
   ["state", "POST", `${PAYMENTS}/:declined/refund`, {}, "invalid_state"],
   ["nothing", "POST", `${PAYMENTS}/:pending/cancel`, {}, "provider_not_configured"],
@@ -138,10 +157,11 @@ serviceCase("a live request with a fault gets the error of the fault", async (t,
       update pay.payments set environment_id = ${service.live.environment_id}
       where id = ${ids[status]!}`;
   }
-  for (const [fault, method, path, body, code] of LIVE) {
+  for (const [fault, method, path, body, code, param] of LIVE) {
     await t.step(`${fault} before the provider: ${method} ${path}`, async () => {
       const url = path.replace(/:(\w+)/, (_, name) => ids[name]!);
-      assertError(await service.call(method, url, { body, key: service.live.text }), code);
+      const refused = await service.call(method, url, { body, key: service.live.text });
+      assertRefused(refused, code, param);
     });
   }
 });

@@ -103,11 +103,11 @@ serviceCase("the rate limit of a key", async (t, service) => {
   });
   await t.step("is shared by the secrets of a key", async () => {
     await service.setClock(START + 21_000_000);
-    const made = await service.call("POST", `${V1}/api_keys`, { body: { name: "two" } });
-    const path = `${V1}/api_keys/${made.body.id}/rotate`;
-    const turned = await service.call("POST", path, { body: { expires_in: 600 } });
-    await exhaust(service, made.body.secret);
-    assert.equal(await exhaust(service, turned.body.secret), 0);
+    const made = await service.post(`${V1}/api_keys`, { name: "two" });
+    const path = `${V1}/api_keys/${made.id}/rotate`;
+    const turned = await service.post(path, { expires_in: 600 });
+    await exhaust(service, made.secret);
+    assert.equal(await exhaust(service, turned.secret), 0);
   });
   await t.step("every authenticated response states the policy and the remainder", async () => {
     const { text: narrow } = await service.issueKey(service.key.environment_id, {
@@ -172,7 +172,7 @@ serviceCase("the rate limit of an account", async (t, service) => {
     const sandboxes: { text: string }[] = [];
     for (let i = 0; i < 4; i++) {
       await service.setClock(START + (4 + i) * WINDOWS);
-      const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
+      const body = await service.post(`${SANDBOX}/sandboxes`, {});
       sandboxes.push({ text: body.test_key });
     }
     await service.setClock(START + 8 * WINDOWS);
@@ -196,8 +196,7 @@ serviceCase("the rate limit of an account is not renewed by", async (t, service)
   });
   await t.step("a reset", async () => {
     await service.setClock(START + WINDOWS);
-    const reset = await service.call("POST", `${SANDBOX}/reset`);
-    assert.equal(reset.status, 200, reset.text);
+    await service.post(`${SANDBOX}/reset`);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA - 1, KEY_QUOTA, 4, 0]);
   });
   await t.step("a request that began long before the current window", async () => {
@@ -211,13 +210,9 @@ serviceCase("the rate limit of an account is not renewed by", async (t, service)
   await t.step("retention while its window lasts", async () => {
     await service.setClock(null);
     for (const { text } of keys) await service.call("GET", PAYMENTS, { key: text });
-    const counters = async () => {
-      const found = await service.sql`
-        with clock as (select floor(extract(epoch from now()) / 2)::bigint as number)
-        select from pay.rate_counters c, clock
-        where c.window_number between clock.number - 5000 and clock.number + 5`;
-      return found.length;
-    };
+    const counters = () =>
+      service.count(`rate_counters c, floor(extract(epoch from now()) / 2) clock
+        where c.window_number between clock - 5000 and clock + 5`);
     const before = await counters();
     await service.sql`select pay.purge()`;
     assert.ok(before >= keys.length);

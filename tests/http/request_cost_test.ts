@@ -7,11 +7,9 @@
 
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { idGenerator } from "../../shared/core/ids.ts";
 import { MAX_URL } from "../../shared/schema/limits.ts";
-import { createApiKey, createEnvironment } from "../support/database/api_keys.ts";
-import { cloneDatabase, connect } from "../support/database/database.ts";
 import { launchServer } from "../support/service/server_process.ts";
+import { startService } from "../support/service/service.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 /** Most processor time of a request, in small creates. */
@@ -117,12 +115,8 @@ Deno.test({
   name: "no request costs much more than a small create",
   ignore: Deno.build.os !== "linux",
   async fn(t) {
-    await using database = await cloneDatabase();
-    await using sql = connect(database.url);
-    const id = idGenerator(Date.now());
-    const environment_id = id("env_");
-    await createEnvironment(sql, { id: environment_id, account: "one", livemode: false });
-    const key = await createApiKey(sql, { id: id("key_"), environment_id, livemode: false });
+    await using service = await startService();
+    const { key: { text: key }, database } = service;
     const options = { lease_ms: 30_000, request_log: true };
     const server = await launchServer(database.functions_url, options);
     const send = async (text: string, { path = "", body, headers }: Sent) => {
@@ -184,7 +178,7 @@ serviceCase("round trips to the database by request", async (t, service) => {
   const paid = `${PAYMENTS}/${(await service.pay(APPROVED.card)).body.id}`;
   const pending = `${PAYMENTS}/${(await service.pay()).body.id}`;
   const instrument = (await service.pay(SAVE)).body.instrument_id;
-  const refund = (await service.call("POST", `${paid}/refund`, { body: { amount: 1 } })).body.id;
+  const refund = (await service.post(`${paid}/refund`, { amount: 1 })).id;
   const advance = paid.replace(PAYMENTS, `${SANDBOX}/payments`) + "/advance";
   const cases: [name: string, method: string, path: string, body: unknown, statements: number][] = [
     ["create", "POST", PAYMENTS, body, 1],

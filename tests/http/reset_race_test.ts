@@ -104,8 +104,8 @@ serviceCase("a refused POST /reset delays no other request", async (t, service) 
 });
 
 serviceCase("POST /reset locks no delivery while it counts", async (_t, service) => {
-  const { body: endpoint } = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    body: { url: "https://example.com/" },
+  const endpoint = await service.post("/api-v1-payments/v1/webhook_endpoints", {
+    url: "https://example.com/",
   });
   await service.sql`
     insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
@@ -126,24 +126,21 @@ serviceCase("POST /reset locks no delivery while it counts", async (_t, service)
   const reset = await resetting;
   assert.equal(free.length, 1);
   assert.equal(reset.body.deleted.webhook_deliveries, 1, reset.text);
-  assert.equal((await service.sql`select from pay.webhook_deliveries`).length, 0);
+  assert.equal(await service.count("webhook_deliveries"), 0);
 });
 
 serviceCase("pay.purge() deletes 50 reset sandboxes a call", async (_t, service) => {
   for (let i = 0; i < 120; i++) {
     await service.pay();
-    assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
+    await service.post(`${SANDBOX}/reset`);
   }
-  const left = async () => {
-    const rows = await service.sql`select from pay.environments where retired_at is not null`;
-    return rows.length;
-  };
+  const left = () => service.count("environments where retired_at is not null");
   const counts = [await left()];
   for (let rows = -1; rows !== 0; counts.push(await left())) {
     rows = await service.deps.webhook_store.purge(Date.now());
   }
   assert.deepEqual(counts, [120, 70, 20, 0, 0]);
-  assert.equal((await service.sql`select from pay.payments`).length, 0);
+  assert.equal(await service.count("payments"), 0);
 });
 
 /** Waits until a call waits for a lock, and still waits after 100 ms. */

@@ -44,14 +44,10 @@ async function trade(service: TestService, key: string): Promise<void> {
   await service.call("POST", TRANSFERS, { key, body: { ...body, settlement: "manual" } });
 }
 
-async function counts(service: TestService, environment_id: string) {
+async function counts({ count }: TestService, environment_id: string) {
   const found: Record<string, number> = {};
   for (const table of TABLES) {
-    const [row] = await service.sql.unsafe(
-      `select count(*)::int as n from pay.${table} where environment_id = $1`,
-      [environment_id],
-    );
-    found[table] = row!.n;
+    found[table] = await count(`${table} where environment_id = '${environment_id}'`);
   }
   return found;
 }
@@ -241,7 +237,7 @@ webhookCase("a dispatcher whose clock is ahead", async (t, service, hooks) => {
     assert.deepEqual({ ...row }, { waiting: 2, is_soon: true });
   });
   await t.step("disables no endpoint that has just begun to fail", async () => {
-    const endpoint = await service.call("GET", `/api-v1-payments/v1/webhook_endpoints/${id}`);
-    assert.equal(endpoint.body.status, "enabled");
+    const endpoint = await service.get(`/api-v1-payments/v1/webhook_endpoints/${id}`);
+    assert.equal(endpoint.status, "enabled");
   });
 });

@@ -1,4 +1,7 @@
-/** Seeded sandboxes: their runs repeat byte for byte (ADR 0023). */
+/**
+ * Seeded sandboxes: their runs repeat byte for byte (ADR 0023). A run sends the catalogue with the
+ * ids of earlier responses, and mistakes. Its requests have no random value.
+ */
 
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
@@ -6,11 +9,12 @@ import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_functi
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { bodyInParts } from "../../shared/http/body_in_parts.ts";
 import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
+import { CATALOGUE } from "../support/catalogue/requests.ts";
+import { fill, saveId } from "../support/catalogue/run_catalogue.ts";
 import { accessWith } from "../support/database/store_access.ts";
 import type { Route } from "../../shared/http/route.ts";
-import { LEFT_OUT, runRound, type Send } from "../support/http/seeded_run.ts";
 import { callAsPayer, challengePath, CHECKOUT_URL } from "../support/service/payer_page.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import { startService, type TestResponse, type TestService } from "../support/service/service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const SANDBOXES = `${SANDBOX}/sandboxes`;
@@ -19,11 +23,132 @@ const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 /** The transcript of the long run. `UPDATE_TRANSCRIPT=1` writes it again. */
 const KEPT = new URL("../vectors/seeded_run.ndjson.gz", import.meta.url);
 const REQUESTS = 400;
-async function makeSeeded(service: Pick<TestService, "call">, seed: string): Promise<string> {
-  const made = await service.call("POST", SANDBOXES, { body: { seed, expires_in: 3600 } });
-  assert.equal(made.status, 201, made.text);
-  assert.equal(made.body.seed, seed);
-  return made.body.test_key;
+
+/** Sends one request of the run with the key of its sandbox, and counts it. */
+type Send = (
+  method: string,
+  path: string,
+  options?: { body?: unknown; idempotency_key?: string },
+) => Promise<TestResponse>;
+
+const V1 = "/api-v1-payments/v1";
+
+/** Operations of the catalogue that a run leaves out. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  listRequests: "it has real times, and requests are written behind their responses",
+  getRequest: "it is an entry of that list",
+  readTranscript: "it is no part of a run",
+  readChanges: "it is no part of a run",
+  resetSandbox: "it begins the run again, so no transcript has it",
+};
+/** Requests of the catalogue whose responses depend on the real time or on the speed of a receiver. */
+const WITH_REAL_TIME = [
+  "createWebhookEndpoint receiver",
+  "triggerWebhook inbox",
+  "createFault late_webhooks",
+  "createFault provider_timeout",
+  "setClock advance",
+  "setClock real",
+];
+
+const CARD = { exp_month: 12, exp_year: 2034, cvc: "123" };
+/** Instruments that the catalogue does not have. */
+const INSTRUMENTS = [
+  { card: { ...CARD, number: "4100 0000 0000 0019" } },
+  { card: { ...CARD, number: "4000 0000 0000 0069" } },
+  {
+    iban: "DE89 3704 0044 0532 0130 00",
+    mandate: { id: "M-1", signed_at: "2029-12-01", sequence: "recurring" },
+  },
+  {
+    ...{ iban: "DE89 3704 0044 0532 0130 00", mandate: { signed_at: "2029-12-01" } },
+    ...{ customer: { id: "customer-8", email: "b@example.com" }, save: "off_session" },
+  },
+  { wallet: "0x000000000000000000000000000000000000dEaD" },
+];
+
+/** Lists whose items follow from the requests. */
+const LISTS = [
+  "payments",
+  "instruments",
+  "checkouts",
+  "refunds",
+  "transfers",
+  "disputes",
+  "events",
+  "ledger_entries",
+  "webhook_endpoints",
+  "webhook_deliveries",
+  "api_keys",
+];
+
+/** An id of each kind that no run has. */
+const UNKNOWN = "0".repeat(26);
+
+/** Sends the requests of one round. */
+async function runRound(send: Send, round: number): Promise<void> {
+  const clock = await send("GET", `${SANDBOX}/clock`);
+  const saved = new Map([["since", clock.body.now]]);
+  for (const { key, ...request } of CATALOGUE) {
+    const { operation, name } = request;
+    if (operation in LEFT_OUT || WITH_REAL_TIME.includes(`${operation} ${name}`)) continue;
+    // The older of two secrets of the same time is not known.
+    if (operation === "rotateApiKey") await advance(send, 1);
+    const { method, path, options } = fill(
+      key === undefined ? request : { ...request, key: `${key}-${round}` },
+      saved,
+    );
+    const response = await send(method, path, options);
+    if (response.status < 300) saveId(request, response.body, saved);
+  }
+  await send("GET", `${V1}/events?instrument_id=${saved.get("instrument")}`);
+  const paid = { amount: 1000 + round, currency: "EUR" };
+  for (const instrument of INSTRUMENTS) {
+    await send("POST", `${V1}/payments`, { body: { ...paid, ...instrument } });
+  }
+  const twice = { body: paid, idempotency_key: `twice-${round}` };
+  for (const body of [paid, paid, { ...paid, amount: 1 }]) {
+    await send("POST", `${V1}/payments`, { ...twice, body });
+  }
+  await mistakes(send);
+  await declaredFault(send, paid);
+  // A payment that waits for the payer expires.
+  await advance(send, 86_400);
+  for (const list of LISTS) {
+    const page = await send("GET", `${V1}/${list}?limit=3`);
+    const { next_cursor } = page.body;
+    if (next_cursor !== null) {
+      await send("GET", `${V1}/${list}?limit=2&starting_after=${next_cursor}`);
+    }
+  }
+}
+
+async function advance(send: Send, seconds: number): Promise<void> {
+  await send("POST", `${SANDBOX}/clock`, { body: { advance: seconds } });
+}
+
+/** A fault that happens once: the first of two creates is refused. */
+async function declaredFault(send: Send, body: unknown): Promise<void> {
+  const where = { method: "POST", path: "/v1/payments" };
+  const declared = await send("POST", `${SANDBOX}/faults`, {
+    body: { on: "request", fault: "rate_limited", where },
+  });
+  for (let i = 0; i < 2; i++) await send("POST", `${V1}/payments`, { body });
+  await send("GET", `${SANDBOX}/faults/${declared.body.id}`);
+}
+
+async function mistakes(send: Send): Promise<void> {
+  await send("POST", `${V1}/payments`, { body: { amount: -1, currency: "EUR" } });
+  await send("POST", `${V1}/payments`, { body: "not an object" });
+  await send("GET", `${V1}/payments/pay_${UNKNOWN}`);
+  await send("GET", `${V1}/nothing`);
+  await send("POST", `${SANDBOX}/sandboxes`, { body: { seed: "another" } });
+}
+
+async function makeSeeded(service: TestService, seed: string): Promise<string> {
+  const made = await service.post(SANDBOXES, { seed, expires_in: 3600 });
+  assert.equal(made.seed, seed);
+  return made.test_key;
 }
 
 /** Sends rounds of requests until there are `count`. Returns their methods and paths. */
@@ -125,55 +250,51 @@ Deno.test(`a run of ${REQUESTS} requests`, async (t) => {
 
 serviceCase("POST /sandboxes with a seed", async (t, service) => {
   await t.step("makes a key with the prefix of seeded sandboxes, and shows the seed", async () => {
-    const made = await service.call("POST", SANDBOXES, { body: { seed: "shown" } });
-    assert.match(made.body.test_key, /^skseeded_test_/);
-    const { test_key: _, ...shown } = made.body;
-    const read = await service.call("GET", `${SANDBOXES}/${made.body.id}`);
-    assert.deepEqual(read.body, shown);
-    const list = await service.call("GET", SANDBOXES);
-    assert.deepEqual(list.body.data, [shown]);
+    const made = await service.post(SANDBOXES, { seed: "shown" });
+    assert.match(made.test_key, /^skseeded_test_/);
+    const { test_key: _, ...shown } = made;
+    const read = await service.get(`${SANDBOXES}/${made.id}`);
+    assert.deepEqual(read, shown);
+    const list = await service.get(SANDBOXES);
+    assert.deepEqual(list.data, [shown]);
   });
   await t.step("the clock stands at the start of 2030", async () => {
     const key = await makeSeeded(service, "clock");
-    const clock = await service.call("GET", `${SANDBOX}/clock`, { key });
-    assert.deepEqual([clock.body.now, clock.body.mode], ["2030-01-01T00:00:00.000Z", "frozen"]);
+    const clock = await service.get(`${SANDBOX}/clock`, { key });
+    assert.deepEqual([clock.now, clock.mode], ["2030-01-01T00:00:00.000Z", "frozen"]);
     const paid = await service.pay({}, { key });
     assert.equal(paid.body.created_at, "2030-01-01T00:00:00.000Z");
   });
   await t.step("the same seed a second time is 409, and free after the end", async () => {
     const body = { seed: "twice" };
-    const first = await service.call("POST", SANDBOXES, { body });
-    const paid = await service.pay({}, { key: first.body.test_key });
-    assertRefused(await service.call("POST", SANDBOXES, { body }), 409, "invalid_state", "seed");
-    await service.call("DELETE", `${SANDBOXES}/${first.body.id}`);
-    const again = await service.call("POST", SANDBOXES, { body });
-    assert.equal(again.status, 201, again.text);
-    const repeated = await service.pay({}, { key: again.body.test_key });
+    const first = await service.post(SANDBOXES, body);
+    const paid = await service.pay({}, { key: first.test_key });
+    assertRefused(await service.call("POST", SANDBOXES, { body }), "invalid_state", "seed");
+    await service.call("DELETE", `${SANDBOXES}/${first.id}`);
+    const again = await service.post(SANDBOXES, body);
+    const repeated = await service.pay({}, { key: again.test_key });
     assert.equal(repeated.text, paid.text);
   });
   await t.step("a sandbox whose time has come frees its seed at once", async () => {
     const body = { seed: "ended", expires_in: 60 };
-    const first = await service.call("POST", SANDBOXES, { body });
+    const first = await service.post(SANDBOXES, body);
     await service.sql`update pay.environments set ends_at = now() - interval '1 s'
-      where public_id = ${first.body.id}`;
-    const again = await service.call("POST", SANDBOXES, { body });
-    assert.equal(again.status, 201, again.text);
+      where public_id = ${first.id}`;
+    await service.post(SANDBOXES, body);
   });
   await t.step("another account has the seed for itself, with other ids", async () => {
     const own = await makeSeeded(service, "shared");
     const { text: key } = service.other;
-    const made = await service.call("POST", SANDBOXES, { body: { seed: "shared" }, key });
-    assert.equal(made.status, 201, made.text);
+    const made = await service.post(SANDBOXES, { seed: "shared" }, { key });
     const [one, two] = await Promise.all([
       service.pay({}, { key: own }),
-      service.pay({}, { key: made.body.test_key }),
+      service.pay({}, { key: made.test_key }),
     ]);
     assert.notEqual(one.body.id, two.body.id);
-    assert.doesNotMatch(await transcriptOf(service, made.body.test_key), new RegExp(one.body.id));
+    assert.doesNotMatch(await transcriptOf(service, made.test_key), new RegExp(one.body.id));
     const foreign = `${PAYMENTS}/${one.body.id}`;
     assertRefused(
-      await service.call("GET", foreign, { key: made.body.test_key }),
-      404,
+      await service.call("GET", foreign, { key: made.test_key }),
       "not_found",
     );
   });
@@ -185,8 +306,8 @@ serviceCase("a seeded sandbox", async (t, service) => {
     await run(service, key, 1);
     const first = await transcriptOf(service, key);
     const endpoint = { url: "https://shop.example/left", events: ["payment.created"] };
-    assert.equal((await service.call("POST", ENDPOINTS, { key, body: endpoint })).status, 201);
-    assert.equal((await service.call("POST", `${SANDBOX}/reset`, { key })).status, 200);
+    await service.post(ENDPOINTS, endpoint, { key });
+    await service.post(`${SANDBOX}/reset`, undefined, { key });
     assert.equal(await transcriptOf(service, key), "");
     await run(service, key, 1);
     // The list of keys has the keys of the first run as well.
@@ -240,13 +361,12 @@ serviceCase("a seeded sandbox", async (t, service) => {
       for (let round = 1; round <= 2; round++) {
         const { body: { id } } = await service.pay({}, { key });
         for (const path of page ? [PAYMENTS, `${PAYMENTS}/${id}`, `${SANDBOX}/clock`] : []) {
-          const read = await service.call("GET", path, { key, headers: page! });
-          assert.equal(read.status, 200, read.text);
+          await service.get(path, { key, headers: page! });
         }
       }
       transcripts.push(await transcriptOf(service, key));
-      const list = await service.call("GET", SANDBOXES);
-      await service.call("DELETE", `${SANDBOXES}/${list.body.data[0].id}`);
+      const list = await service.get(SANDBOXES);
+      await service.call("DELETE", `${SANDBOXES}/${list.data[0].id}`);
     }
     assert.equal(transcripts[0]!.match(/\n/g)!.length, 2);
     assert.deepEqual(new Set(transcripts).size, 1);
@@ -338,12 +458,9 @@ serviceCase("a seeded sandbox", async (t, service) => {
   });
   await t.step("secrets of endpoints are left out", async () => {
     const key = await makeSeeded(service, "endpoints");
-    const made = await service.call("POST", ENDPOINTS, {
-      key,
-      body: { url: "https://shop.example/hooks" },
-    });
-    assert.match(made.body.secret, /^whsec_/);
-    await service.call("POST", `${ENDPOINTS}/${made.body.id}/rotate_secret`, { key, body: {} });
+    const made = await service.post(ENDPOINTS, { url: "https://shop.example/hooks" }, { key });
+    assert.match(made.secret, /^whsec_/);
+    await service.call("POST", `${ENDPOINTS}/${made.id}/rotate_secret`, { key, body: {} });
     const transcript = await transcriptOf(service, key);
     assert.doesNotMatch(transcript, /whsec_/);
     assert.match(transcript, /"secret":"…"/);
@@ -368,7 +485,7 @@ serviceCase(
           body: { advance: 90_000 },
         });
         assert.equal(clock.body.has_more, has_more, clock.text);
-        assert.equal((await service.call("GET", `${PAYMENTS}/${id}`, { key })).body.status, status);
+        assert.equal((await service.get(`${PAYMENTS}/${id}`, { key })).status, status);
       });
     }
     // No time is left for the work of an advance, as on a machine that is too slow for it.
@@ -378,7 +495,7 @@ serviceCase(
 
 serviceCase("GET /transcript", async (t, service) => {
   await t.step("a sandbox without a seed is 409", async () => {
-    assertRefused(await service.call("GET", TRANSCRIPT), 409, "invalid_state");
+    assertRefused(await service.call("GET", TRANSCRIPT), "invalid_state");
   });
   await t.step("a request of a seeded sandbox makes three", async () => {
     const key = await makeSeeded(service, "cost");

@@ -64,8 +64,7 @@ serviceCase("the counted bytes are about those of the tables", async (t, service
   const { environment_id } = service.key;
   for (const endpoints of [0, 4]) {
     for (let n = 0; n < endpoints; n++) {
-      const made = await service.call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
-      assert.equal(made.status, 201, made.text);
+      await service.post(ENDPOINTS, { delivery: "inbox" });
     }
     for (const [what, body] of KINDS) {
       await t.step(`payments ${what}, ${endpoints} endpoints`, async () => {
@@ -113,9 +112,9 @@ serviceCase("an account at its limit of storage", async (t, service) => {
   const other = startSecondService(service, { storage_gb: 1 });
   try {
     const before = await service.pay({ ...APPROVED.card }, { idempotency_key: "before" });
-    const endpoint = await service.call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
-    const sibling = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
-    const seeded = await service.call("POST", `${SANDBOX}/sandboxes`, { body: { seed: "a" } });
+    const endpoint = await service.post(ENDPOINTS, { delivery: "inbox" });
+    const sibling = await service.post(`${SANDBOX}/sandboxes`, {});
+    const seeded = await service.post(`${SANDBOX}/sandboxes`, { seed: "a" });
     await store(service, key.environment_id, 0.9);
     assert.equal((await service.pay()).status, 201);
     await store(service, key.environment_id, 1);
@@ -126,7 +125,7 @@ serviceCase("an account at its limit of storage", async (t, service) => {
             ["POST", PAYMENTS, { amount: 1, currency: "EUR", ...APPROVED.card }],
             ["POST", `${PAYMENTS}/${before.body.id}/refund`, {}],
             ["POST", ENDPOINTS, { delivery: "inbox" }],
-            ["PUT", `${ENDPOINTS}/${endpoint.body.id}`, { delivery: "inbox" }],
+            ["PUT", `${ENDPOINTS}/${endpoint.id}`, { delivery: "inbox" }],
             ["POST", `${SANDBOX}/sandboxes`, {}],
             ["POST", "/api-v1-payments/v1/api_keys", { name: "a" }],
           ] as const
@@ -137,19 +136,19 @@ serviceCase("an account at its limit of storage", async (t, service) => {
           assert.ok(headers.has("Retry-After"));
         }
       }
-      const of_sibling = await service.pay({}, { key: sibling.body.test_key });
+      const of_sibling = await service.pay({}, { key: sibling.test_key });
       assert.equal(of_sibling.status, 429, of_sibling.text);
     });
     await t.step("reads, replays and deletes", async () => {
-      assert.equal((await service.call("GET", PAYMENTS)).status, 200);
+      await service.get(PAYMENTS);
       const again = await service.pay({ ...APPROVED.card }, { idempotency_key: "before" });
       assert.deepEqual([again.status, again.text], [201, before.text]);
-      const deleted = await service.call("DELETE", `${ENDPOINTS}/${endpoint.body.id}`);
+      const deleted = await service.call("DELETE", `${ENDPOINTS}/${endpoint.id}`);
       assert.equal(deleted.status, 200, deleted.text);
     });
     await t.step("keeps no lines of transcripts and no bodies of logged requests", async () => {
-      const key = seeded.body.test_key;
-      assert.equal((await service.call("GET", PAYMENTS, { key })).status, 200);
+      const key = seeded.test_key;
+      await service.get(PAYMENTS, { key });
       assert.equal((await service.call("GET", `${SANDBOX}/transcript`, { key })).text, "");
       await service.deps.request_log.flush();
       const logged = await sql`select status, request_body, response_body from pay.requests
@@ -176,8 +175,7 @@ serviceCase("an account at its limit of storage", async (t, service) => {
     await t.step("is free at once after a reset, and its old rows wait", async () => {
       await store(service, key.environment_id, 1);
       assert.equal((await service.pay()).status, 429);
-      const reset = await service.call("POST", `${SANDBOX}/reset`);
-      assert.equal(reset.status, 200, reset.text);
+      await service.post(`${SANDBOX}/reset`);
       assert.equal((await service.pay()).status, 201);
       const refused = await service.call("POST", `${SANDBOX}/reset`);
       assert.deepEqual([refused.status, refused.body.error.code], [429, "rate_limited"]);
@@ -190,7 +188,7 @@ serviceCase("an account at its limit of storage", async (t, service) => {
       await sql`select pay.purge(now(), 1)`;
       assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 429);
       await purgeAll(sql);
-      assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
+      await service.post(`${SANDBOX}/reset`);
     });
   } finally {
     await other.close();
@@ -223,7 +221,7 @@ serviceCase("counts of several isolates are moved while they grow", async (_, se
     assert.equal(await counted(service, environment_id), 201 * of_one);
     // A reset counts what is not counted yet, and the new environment begins with nothing.
     await service.pay(APPROVED.card);
-    assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
+    await service.post(`${SANDBOX}/reset`);
     await count(service);
     assert.equal(await counted(service, environment_id), 202 * of_one);
     assert.equal(await counted(service, await service.environmentOf(service.key)), 0);
@@ -235,7 +233,7 @@ serviceCase("counts of several isolates are moved while they grow", async (_, se
 serviceCase("resets", async (t, service) => {
   const { sql } = service;
   const reset = (key = service.key.text) => service.call("POST", `${SANDBOX}/reset`, { key });
-  const sibling = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
+  const sibling = await service.post(`${SANDBOX}/sandboxes`, {});
   await t.step("of a sandbox are limited", async () => {
     let done = 0;
     const started = performance.now();
@@ -244,14 +242,14 @@ serviceCase("resets", async (t, service) => {
     const more = Math.floor((performance.now() - started) / 200) + 1;
     assert.ok(done >= RESETS_AT_ONCE && done <= RESETS_AT_ONCE + more, `${done} resets`);
     assert.match(refused.body.error.message, /at most 5 times a second/);
-    assert.equal((await reset(sibling.body.test_key)).status, 200);
+    assert.equal((await reset(sibling.test_key)).status, 200);
   });
   await t.step("wait for retention, which takes accounts in turn", async () => {
     await sql`insert into pay.environments (id, public_id, account, livemode, name, retired_at)
       select 'env_' || lpad(n::text, 26, '0'), 'env_' || lpad(n::text, 26, '0'), 'one', false, 'x',
         now() - interval '2 hours'
       from generate_series(1, ${WAITING}) n`;
-    const refused = await reset(sibling.body.test_key);
+    const refused = await reset(sibling.test_key);
     assert.equal(refused.status, 429);
     assert.match(refused.body.error.message, /wait for the deletion/);
     assert.equal((await reset(service.other.text)).status, 200);
@@ -260,10 +258,9 @@ serviceCase("resets", async (t, service) => {
     assert.ok(health!.oldest_waiting_seconds > 7000);
     assert.equal(health!.is_retention_behind, true);
     await sql`select pay.purge()`;
-    const left = await sql`select from pay.environments
-      where account = 'two' and retired_at is not null`;
-    assert.equal(left.length, 0);
+    const left = "environments where account = 'two' and retired_at is not null";
+    assert.equal(await service.count(left), 0);
     await purgeAll(sql);
-    assert.equal((await reset(sibling.body.test_key)).status, 200);
+    assert.equal((await reset(sibling.test_key)).status, 200);
   });
 }, { rate_limit: 10_000, account_rate_limit: 10_000 });

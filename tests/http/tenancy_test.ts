@@ -77,8 +77,8 @@ serviceCase("ids and rows of another environment", async (t, service) => {
     assert.ok(filters.length >= 25, String(filters.length));
   });
   await t.step("trigger refuses a foreign endpoint and a foreign payment", async () => {
-    const own = await service.call("POST", `${V1}/webhook_endpoints`, {
-      body: { url: "http://127.0.0.1:47999/hook" },
+    const own = await service.post(`${V1}/webhook_endpoints`, {
+      url: "http://127.0.0.1:47999/hook",
     });
     const payment = await service.make();
     const ask = (endpoint_id: string, payment_id: string) =>
@@ -88,7 +88,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
     for (
       const [endpoint_id, payment_id] of [
         [foreign.whe!, payment.body.id],
-        [own.body.id, foreign.pay!],
+        [own.id, foreign.pay!],
       ]
     ) {
       const response = await ask(endpoint_id, payment_id);
@@ -147,9 +147,9 @@ async function fillOther(service: TestService): Promise<Record<string, string>> 
     const { method, path, options } = fill(request, saved);
     keep(request, await service.call(method, path, { ...options, key }), saved);
   }
-  const entries = await service.call("GET", LEDGER, { key });
+  const entries = await service.get(LEDGER, { key });
   await service.deps.request_log.flush();
-  const [{ id: le, transaction_id: txn }] = entries.body.data;
+  const [{ id: le, transaction_id: txn }] = entries.data;
   const ids = [...saved.values()].filter((value) => /^[a-z]+_[0-9a-z]{26}$/.test(value));
   return { ...Object.fromEntries(ids.map((id) => [id.split("_")[0]!, id])), le, txn };
 }

@@ -27,9 +27,9 @@ async function makeSandboxes(service: TestService, has_seed = false) {
   const made: { id: string; test_key: string }[] = [];
   for (let i = 0; i < SANDBOXES; i++) {
     const body = has_seed ? { seed: `seed ${i}` } : {};
-    const sandbox = await service.call("POST", `${SANDBOX}/sandboxes`, { body });
-    await service.call("GET", PAYMENTS, { key: sandbox.body.test_key });
-    made.push(sandbox.body);
+    const sandbox = await service.post(`${SANDBOX}/sandboxes`, body);
+    await service.call("GET", PAYMENTS, { key: sandbox.test_key });
+    made.push(sandbox);
   }
   return made;
 }
@@ -133,7 +133,7 @@ serviceCase("six busy sandboxes of an account delay another by at most two state
 serviceCase(
   "changes of one resource wait among the requests of their account",
   async (_, service) => {
-    const { body } = await service.call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
+    const body = await service.post(ENDPOINTS, { delivery: "inbox" });
     await using holder = connect(service.database.url);
     await holder`begin`;
     await holder.unsafe(environmentLock("")(service.key.environment_id));

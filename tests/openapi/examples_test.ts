@@ -165,7 +165,7 @@ async function recordEvents(service: TestService): Promise<Examples["components"
   for (const type of EVENT_TYPES) {
     // The networks renew no card of a sandbox.
     if (type === "instrument.updated") continue;
-    const { body } = await service.call("GET", `/api-v1-payments/v1/events?type=${type}&limit=1`);
+    const body = await service.get(`/api-v1-payments/v1/events?type=${type}&limit=1`);
     assert.ok(body.data[0], `no event of the kind ${type}`);
     events[eventExampleName(type)] = { value: body.data[0] };
   }

@@ -59,11 +59,12 @@ raceCase("concurrent resets and other requests", async (t, two) => {
   });
   await t.step("endpoints, keys and lists stay readable during resets", async () => {
     const { service } = two;
-    const endpoint = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-      body: { url: "https://example.com/hook", events: ["*"] },
+    const endpoint = await service.post("/api-v1-payments/v1/webhook_endpoints", {
+      url: "https://example.com/hook",
+      events: ["*"],
     });
     const asks = [
-      [`/v1/webhook_endpoints/${endpoint.body.id}`, 0],
+      [`/v1/webhook_endpoints/${endpoint.id}`, 0],
       ["/v1/webhook_endpoints", 1],
       ["/v1/api_keys", 1],
       ["/v1/payments?status=pending", 0],

@@ -70,11 +70,7 @@ webhookCase("each attempt is logged with its event's request", async (_, service
 /** The logged attempts of the only delivery that a query finds. */
 async function loggedAttempts(service: TestService, query = "") {
   const [{ id }] = await deliveriesOf(service, query);
-  return (await service.call("GET", `${DELIVERIES}/${id}`)).body.exchanges;
-}
-
-async function countOf({ sql }: TestService): Promise<number> {
-  return (await sql`select from pay.attempt_log`).length;
+  return (await service.get(`${DELIVERIES}/${id}`)).exchanges;
 }
 
 webhookCase("a delivery shows what each attempt sent and got", async (t, service, hooks) => {
@@ -115,13 +111,13 @@ webhookCase("a delivery shows what each attempt sent and got", async (t, service
     }
     const logged: { attempt: number }[] = await loggedAttempts(service);
     assert.deepEqual(logged.map(({ attempt }) => attempt), [3, 4, 5, 6, 7]);
-    assert.equal(await countOf(service), 5);
+    assert.equal(await service.count("attempt_log"), 5);
   });
   await t.step("the attempt of a triggered event is logged, and not in its response", async () => {
     const [{ endpoint_id, payment_id }] = await deliveriesOf(service);
     hooks.judge = () => new Response("wrong secret?", { status: 401 });
     const body = { endpoint_id, event: "ping", payment_id };
-    const triggered = (await service.call("POST", TRIGGER, { body })).body;
+    const triggered = await service.post(TRIGGER, body);
     assert.equal(triggered.exchanges, undefined);
     const [{ request, response }] = await loggedAttempts(
       service,
@@ -188,7 +184,7 @@ webhookCase("pay.poll_deliveries() logs attempts of the sandbox only", async (t,
   await t.step("not of an attempt that was leased again", async () => {
     const results = [{ ...result, attempt: leased!.attempt - 1 }];
     await poll(service, AT, { results, limit: 0 });
-    assert.equal(await countOf(service), 0);
+    assert.equal(await service.count("attempt_log"), 0);
   });
   await t.step("not of a live environment", async () => {
     const live_id = await addLiveDelivery(service, "whe_live", AT);
@@ -201,11 +197,11 @@ webhookCase("pay.poll_deliveries() logs attempts of the sandbox only", async (t,
     const [row] = await service.sql`
       select attempts from pay.webhook_deliveries where id = ${live_id}`;
     assert.equal(row!.attempts.length, 1);
-    assert.equal(await countOf(service), 0);
+    assert.equal(await service.count("attempt_log"), 0);
   });
   await t.step("of the newest attempt, also twice", async () => {
     for (let i = 0; i < 2; i++) await poll(service, AT, { results: [result, result], limit: 0 });
-    assert.equal(await countOf(service), 1);
+    assert.equal(await service.count("attempt_log"), 1);
   });
 }, NO_DISPATCHER);
 
@@ -223,11 +219,11 @@ webhookCase("the log of attempts has 7 days of the database's time", async (t, s
   await service.sql`update pay.attempt_log set stored_at = ${new Date(at_ms)}`;
   const purge = async (later_ms: number) => {
     await service.setClock(at_ms + later_ms);
-    return (await service.call("POST", RETENTION, { key: RELAY_TOKEN })).body.purged;
+    return (await service.post(RETENTION, undefined, { key: RELAY_TOKEN })).purged;
   };
   await t.step("retention deletes it then, and not before, without the delivery", async () => {
-    assert.deepEqual([await purge(7 * DAY), await countOf(service)], [0, 1]);
-    assert.deepEqual([await purge(7 * DAY + 1), await countOf(service)], [1, 0]);
+    assert.deepEqual([await purge(7 * DAY), await service.count("attempt_log")], [0, 1]);
+    assert.deepEqual([await purge(7 * DAY + 1), await service.count("attempt_log")], [1, 0]);
     assert.equal((await deliveriesOf(service)).length, 1);
   });
 });

@@ -28,7 +28,7 @@ webhookCase("182 events of one payment arrive in order", async (_, service, hook
   await settle(service);
   for (let i = 0; i < 60; i++) {
     const url = `${PAYMENTS}/${payment.id}/refund`;
-    assert.equal((await service.call("POST", url, { body: { amount: 1 } })).status, 201);
+    await service.post(url, { amount: 1 });
   }
   const { body: other } = await service.make({ outcome: "success" });
   await settle(service);
@@ -44,8 +44,8 @@ webhookCase("182 events of one payment arrive in order", async (_, service, hook
   await settle(service);
   const sequences = hooks.arrivals.slice(3).map(({ event }) => event.sequence);
   assert.deepEqual(sequences, Array.from({ length: 182 }, (_, i) => i + 1));
-  const pending = await service.call("GET", `${DELIVERIES}?status=pending`);
-  assert.deepEqual(pending.body.data, []);
+  const pending = await service.get(`${DELIVERIES}?status=pending`);
+  assert.deepEqual(pending.data, []);
 });
 
 webhookCase("blocked_by names the delivery that one waits for", async (t, service, hooks) => {
@@ -67,12 +67,12 @@ webhookCase("blocked_by names the delivery that one waits for", async (t, servic
       );
       assert.equal(blocked_by, first.id === id ? undefined : first.id);
     }
-    const { body } = await service.call("GET", `${DELIVERIES}/${all.at(-1).id}`);
+    const body = await service.get(`${DELIVERIES}/${all.at(-1).id}`);
     assert.equal(body.blocked_by, all.at(-1).blocked_by);
   });
   await t.step("a triggered event waits for none", async () => {
     const body = { endpoint_id, event: "payment.completed", payment_id };
-    assert.equal((await service.call("POST", TRIGGER, { body })).body.blocked_by, undefined);
+    assert.equal((await service.post(TRIGGER, body)).blocked_by, undefined);
   });
   await t.step("nothing is blocked when the first has arrived", async () => {
     hooks.judge = () => 200;
@@ -97,13 +97,12 @@ serviceCase("the list has a change by event and by endpoint", async (t, service)
     await t.step(`with a ${clock} clock`, async () => {
       if (clock === "moved") {
         const body = { advance: 60, mode: "frozen" };
-        assert.equal((await service.call("POST", `${SANDBOX}/clock`, { body })).status, 200);
+        await service.post(`${SANDBOX}/clock`, body);
       }
       for (let i = 0; i < CHANGES; i++) {
         const { body: { id } } = await service.make({ outcome: "success" });
         const path = `${DELIVERIES}?limit=100&payment_id=${id}`;
-        const rows: { event_type: string; endpoint_id: string }[] =
-          (await service.call("GET", path)).body.data;
+        const rows: { event_type: string; endpoint_id: string }[] = (await service.get(path)).data;
         // Each event has all of its deliveries together, the newest event first.
         const types = ["payment.completed", "payment.created"];
         assert.deepEqual(

@@ -30,11 +30,8 @@ webhookCase("a lease that waited long for a slot is renewed", async (_, service,
   await addEndpoint(service, hooks.url("/slow"));
   await pay(service, 8);
   await until("4 are in progress", () => held.length === MAX_OF_NEW);
-  await until("all are leased", async () => {
-    const [row] = await service.sql`select count(*)::int as leased from pay.webhook_deliveries
-      where leased_until = ${new Date(AT + 25_000)}`;
-    return row!.leased === 8;
-  });
+  const leased = `webhook_deliveries where leased_until = '${new Date(AT + 25_000).toISOString()}'`;
+  await until("all are leased", async () => await service.count(leased) === 8);
   // Too late to send the deliveries within their lease, so the dispatcher must renew it.
   await service.setClock(AT + 9_000);
   release(MAX_OF_NEW);
@@ -100,7 +97,7 @@ webhookCase("a late response comes when it is due, without a wake", async (_, se
   const { body } = await service.pay(card("4000 0000 0000 0119"));
   assert.equal(body.status, "processing");
   await until("the payment is completed", async () => {
-    const { body: { status } } = await service.call("GET", `${PAYMENTS}/${body.id}`);
+    const { status } = await service.get(`${PAYMENTS}/${body.id}`);
     return status === "completed";
   }, 10_000);
   const took_ms = performance.now() - began;
@@ -112,9 +109,8 @@ webhookCase("Dispatcher.stop() loses no lease", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   await pay(service, 12);
   await until("some are in progress, and some wait for a slot", async () => {
-    const [row] = await service.sql`
-      select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
-    return held.length >= MAX_OF_NEW && row!.leased > held.length;
+    const leased = await service.count("webhook_deliveries where leased_until is not null");
+    return held.length >= MAX_OF_NEW && leased > held.length;
   });
   await service.deps.webhooks!.dispatcher.stop(Promise.resolve());
   const assertGivenBack = async () => {
@@ -148,9 +144,8 @@ webhookCase("Dispatcher.stop() gives back the leases of its poll", async (_, ser
     work.push(service.deps.webhooks!.dispatcher.stop(Promise.resolve()));
   });
   await Promise.all(work);
-  const leased = await service.sql`
-    select from pay.webhook_deliveries where leased_until is not null`;
-  assert.deepEqual([leased.length, hooks.arrivals.length], [0, 12]);
+  const leased = await service.count("webhook_deliveries where leased_until is not null");
+  assert.deepEqual([leased, hooks.arrivals.length], [0, 12]);
 });
 
 webhookCase("results wait for the database, without a busy loop", async (t, service, hooks) => {

@@ -41,7 +41,7 @@ webhookCase("410 disables an endpoint and tells the others", async (t, service, 
   hooks.judge = ({ path }) => path === "/gone" ? 410 : 200;
   await service.make({ outcome: "success" });
   await settle(service);
-  const { body: endpoint } = await service.call("GET", `${ENDPOINTS}/${gone.id}`);
+  const endpoint = await service.get(`${ENDPOINTS}/${gone.id}`);
 
   await t.step("it is disabled as gone and keeps its other fields", () => {
     const { status, disabled_reason, description, updated_at, failing } = endpoint;
@@ -89,7 +89,7 @@ webhookCase("410 does not undo a change made meanwhile", async (_, service, hook
   };
   await service.make();
   await settle(service);
-  const { body } = await service.call("GET", `${ENDPOINTS}/${id}`);
+  const body = await service.get(`${ENDPOINTS}/${id}`);
   assert.deepEqual([body.status, body.url], ["enabled", hooks.url("/new")]);
   await service.setClock(Date.now() + 60_000);
   await settle(service);
@@ -107,13 +107,12 @@ liveCase("five days of failures disable a live endpoint", async (t, service, rec
     await service.setClock(at_ms);
     const delivery_id = await addLiveDelivery(service, id, at_ms);
     await settle(service);
-    const { body } = await service.call("GET", `${ENDPOINTS}/${id}`, { key });
+    const body = await service.get(`${ENDPOINTS}/${id}`, { key });
     return { delivery_id, state: [body.status, body.disabled_reason] };
   };
   const { delivery_id } = await deliverAt(AT);
   await t.step("a delivery follows the live schedule until its tenth attempt", async () => {
-    const read = async () =>
-      (await service.call("GET", `${DELIVERIES}/${delivery_id}`, { key })).body;
+    const read = async () => await service.get(`${DELIVERIES}/${delivery_id}`, { key });
     await service.sql`update pay.webhook_deliveries set attempt_count = 8`;
     for (const number of [9, 10]) {
       await service.setClock(Date.parse((await read()).next_attempt_at));
@@ -131,8 +130,8 @@ liveCase("five days of failures disable a live endpoint", async (t, service, rec
   await t.step("after five days it is disabled, with an event", async () => {
     assert.deepEqual((await deliverAt(AT + 10 * DAY)).state, ["disabled", "failing"]);
     assert.deepEqual(attemptsAt(receiver, "/told"), [1]);
-    const pending = await service.call("GET", `${DELIVERIES}?status=pending`, { key });
-    assert.deepEqual(pending.body.data, []);
+    const pending = await service.get(`${DELIVERIES}?status=pending`, { key });
+    assert.deepEqual(pending.data, []);
   });
   await t.step("after it is enabled again it has five days again", async () => {
     await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "enabled" }, key });
@@ -147,9 +146,9 @@ webhookCase("failing is shown by reads while attempts fail", async (t, service, 
   const put = async (body: unknown) => (await service.call("PUT", place, { body })).body;
   /** Asserts `failing` in both reads. */
   const assertFailing = async (failing: true | undefined) => {
-    const { body } = await service.call("GET", place);
+    const body = await service.get(place);
     assert.equal(body.failing, failing);
-    assert.deepEqual((await service.call("GET", ENDPOINTS)).body.data, [body]);
+    assert.deepEqual((await service.get(ENDPOINTS)).data, [body]);
   };
   const pay = async () => {
     const { body } = await service.make({ outcome: "pending" });
@@ -199,11 +198,8 @@ async function addBacklog(service: TestService, url: string): Promise<string> {
   return id;
 }
 
-async function countOf(service: TestService, status: string): Promise<number> {
-  const [row] = await service.sql`
-    select count(*)::int as deliveries from pay.webhook_deliveries where status = ${status}`;
-  return row!.deliveries;
-}
+const countOf = ({ count }: TestService, status: string) =>
+  count(`webhook_deliveries where status = '${status}'`);
 
 /** Runs polls of the dispatcher until no delivery is pending. */
 async function callOff(service: TestService): Promise<void> {
@@ -245,7 +241,7 @@ for (const [name, end] of Object.entries(ENDS)) {
     });
     if (name === "disabled") {
       await t.step("a PUT enabled is 503 until all of it is cancelled", async () => {
-        assertRefused(await enable(), 503, "service_unavailable");
+        assertRefused(await enable(), "service_unavailable");
         assert.equal(await countOf(service, "cancelled"), 2 * AT_ONCE);
       });
     }

@@ -51,9 +51,7 @@ for (const [expires_in, ends_in, is_active] of ENDS) {
 
 async function rotate(service: TestService, id: string, expires_in?: number): Promise<string> {
   const body = expires_in === undefined ? {} : { expires_in };
-  const response = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, { body });
-  assert.equal(response.status, 200, response.text);
-  return response.body.secret;
+  return (await service.post(`${ENDPOINTS}/${id}/rotate_secret`, body)).secret;
 }
 
 async function deliver(service: TestService, arrivals: Arrival[]): Promise<Arrival> {

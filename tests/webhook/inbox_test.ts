@@ -97,14 +97,12 @@ serviceCase("an inbox with events, a trigger and a rotated secret", async (_, se
   const body = { endpoint_id: id, event: "payment.failed", payment_id: payment.id };
   const triggered = await service.call("POST", TRIGGER, { body });
   assert.deepEqual([triggered.status, triggered.body.status], [200, "available"]);
-  const rotated = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
-    body: { expires_in: 3600 },
-  });
+  const rotated = await service.post(`${ENDPOINTS}/${id}/rotate_secret`, { expires_in: 3600 });
   const { data } = (await readInbox(service, id)).body;
   assert.deepEqual(typesIn({ data }), ["payment.completed", "payment.failed"]);
   assert.equal(JSON.parse(data[1].body).triggered, true);
   // A delivery from before the rotation is signed with all secrets that are valid at the read.
-  for (const valid of [secret, rotated.body.secret]) {
+  for (const valid of [secret, rotated.secret]) {
     await verifyWebhook(data[0].body, data[0].headers["Payment-Signature"], valid);
   }
 });
@@ -146,7 +144,7 @@ serviceCase("POST and PUT /webhook_endpoints with a wrong delivery", async (t, s
   for (const [of, body, param] of REFUSED) {
     await t.step(`${of}: ${JSON.stringify(body)}`, async () => {
       const [method, path] = of === null ? ["POST", ENDPOINTS] : ["PUT", paths[of]];
-      assertRefused(await service.call(method!, path!, { body }), 400, "invalid_parameter", param);
+      assertRefused(await service.call(method!, path!, { body }), "invalid_parameter", param);
       assert.equal((await service.call("GET", ENDPOINTS)).text, before);
     });
   }
@@ -168,13 +166,13 @@ serviceCase("GET /inbox refuses what would acknowledge something else", async (t
   for (const [name, cursor] of cursors) {
     await t.step(name, async () => {
       const refused = await readInbox(service, id, `after=${cursor}`);
-      assertRefused(refused, 400, "invalid_parameter", "after");
+      assertRefused(refused, "invalid_parameter", "after");
     });
   }
   await t.step("a limit or a wait out of its range", async () => {
     for (const query of ["wait=21", "wait=-1", "wait=1.5", "limit=0", "limit=101"]) {
       const refused = await readInbox(service, id, `after=${mine}&${query}`);
-      assertRefused(refused, 400, "invalid_parameter", query.split("=")[0]);
+      assertRefused(refused, "invalid_parameter", query.split("=")[0]);
     }
   });
   await t.step("a key with webhooks:read reads, but does not acknowledge", async () => {
@@ -183,7 +181,7 @@ serviceCase("GET /inbox refuses what would acknowledge something else", async (t
     assert.equal((await readInbox(service, id, "", { key })).body.data.length, 2);
     for (const after of [mine, "", "x", `${mine}&limit=x`]) {
       const refused = await readInbox(service, id, `after=${after}`, { key });
-      assertRefused(refused, 403, "permission_denied");
+      assertRefused(refused, "permission_denied");
       assert.equal(refused.body.error.required_scope, "webhooks:write");
     }
   });
@@ -191,8 +189,8 @@ serviceCase("GET /inbox refuses what would acknowledge something else", async (t
     const live = { key: service.live.text };
     const { id: live_id } = await addInbox(service, {}, live);
     assert.deepEqual((await readInbox(service, live_id, "", live)).body.data, []);
-    assertRefused(await readInbox(service, live_id), 404, "not_found");
-    assertRefused(await readInbox(service, id, "", live), 404, "not_found");
+    assertRefused(await readInbox(service, live_id), "not_found");
+    assertRefused(await readInbox(service, id, "", live), "not_found");
   });
   await t.step("none of them acknowledges anything", async () => {
     assert.equal((await readInbox(service, id)).body.data.length, 2);
@@ -202,7 +200,7 @@ serviceCase("GET /inbox refuses what would acknowledge something else", async (t
     const { text: key } = await service.issueKey(service.key.environment_id, { scopes });
     const { status, body } = await readInbox(service, id, `after=${mine}`, { key });
     assert.deepEqual([status, body.data], [200, []]);
-    assertRefused(await readInbox(service, id, "", { key }), 403, "permission_denied");
+    assertRefused(await readInbox(service, id, "", { key }), "permission_denied");
   });
 });
 
@@ -230,7 +228,7 @@ webhookCase("PUT delivery: url sends what is not acknowledged", async (t, servic
   });
   await t.step("reads are 409 from now on", async () => {
     const refused = await readInbox(service, id, `after=${next_cursor}`);
-    assertRefused(refused, 409, "invalid_state");
+    assertRefused(refused, "invalid_state");
     assert.deepEqual(refused.body.error.current_status, "url");
   });
   await t.step("a change back to an inbox keeps the cursor", async () => {
@@ -279,9 +277,9 @@ webhookCase("PUT delivery: url with too much in the inbox", async (_, service, h
     service.call("PUT", `${ENDPOINTS}/${id}`, {
       body: { delivery: "url", url: hooks.url("/") },
     });
-  assertRefused(await change(), 409, "invalid_state");
-  const endpoint = await service.call("GET", `${ENDPOINTS}/${id}`);
-  assert.equal(endpoint.body.delivery, "inbox");
+  assertRefused(await change(), "invalid_state");
+  const endpoint = await service.get(`${ENDPOINTS}/${id}`);
+  assert.equal(endpoint.delivery, "inbox");
   const { next_cursor } = (await readInbox(service, id, "limit=2")).body;
   await readInbox(service, id, `after=${next_cursor}`);
   assert.equal((await change()).status, 200);
@@ -300,7 +298,7 @@ webhookCase("the end of an inbox", async (t, service) => {
   await service.make({ outcome: "success" });
   assert.equal((await service.call("DELETE", `${ENDPOINTS}/${id}`)).status, 200);
   await t.step("a deleted one is 404, and its deliveries are cancelled", async () => {
-    assertRefused(await readInbox(service, id), 404, "not_found");
+    assertRefused(await readInbox(service, id), "not_found");
     await settle(service);
     const statuses = (await deliveriesOf(service)).map(({ status }) => status);
     assert.deepEqual(statuses, Array(4).fill("cancelled"));

@@ -120,7 +120,7 @@ serviceCase("more waiting reads than an account may have", async (t, service) =>
   await until("all reads wait", () => waiting(service) === LONG_WAITS.of_owner);
   await t.step("are refused with 429", async () => {
     const refused = await readInbox(service, id, "wait=1");
-    assertRefused(refused, 429, "rate_limited");
+    assertRefused(refused, "rate_limited");
     assert.equal(refused.headers.get("Retry-After"), "1");
   });
   await t.step("another account can wait", async () => {

@@ -97,7 +97,7 @@ webhookCase("a delivery keeps 50 attempts of at most 8 kB", async (_, service, h
     await redeliver(service, id);
     await settle(service);
   }
-  const { attempts } = (await service.call("GET", `${DELIVERIES}/${id}`)).body;
+  const { attempts } = await service.get(`${DELIVERIES}/${id}`);
   assert.deepEqual(
     attempts.map(({ number }: { number: number }) => number),
     [1, ...Array.from({ length: 49 }, (_, i) => 99_982 + i)],
@@ -157,7 +157,7 @@ webhookCase("POST /redeliver and /recover without a usable endpoint", async (t, 
         await recover(service, id, { since }),
       ]
     ) {
-      assertRefused(response, 409, "invalid_state");
+      assertRefused(response, "invalid_state");
       const { current_status, allowed } = response.body.error;
       assert.deepEqual([current_status, allowed], ["disabled", ["enabled"]]);
     }
@@ -174,7 +174,7 @@ webhookCase("POST /redeliver and /recover without a usable endpoint", async (t, 
   });
   await t.step("a deleted endpoint: 409", async () => {
     await service.call("DELETE", `${ENDPOINTS}/${id}`);
-    assertRefused(await redeliver(service, cancelled.id), 409, "invalid_state");
+    assertRefused(await redeliver(service, cancelled.id), "invalid_state");
   });
 });
 
@@ -267,11 +267,11 @@ webhookCase("POST /recover bounds", async (t, service, hooks) => {
     const oldest = AT + 3 * HOUR_MS - 30 * 24 * HOUR_MS;
     assert.equal(await count({ since: time(oldest) }), 3);
     const refused = await recover(service, id, { since: time(oldest - 1) });
-    assertRefused(refused, 400, "invalid_parameter", "since");
+    assertRefused(refused, "invalid_parameter", "since");
   });
   await t.step("until before since is refused", async () => {
     const bounds = { since: time(AT + HOUR_MS), until: time(AT) };
-    assertRefused(await recover(service, id, bounds), 400, "invalid_parameter", "until");
+    assertRefused(await recover(service, id, bounds), "invalid_parameter", "until");
   });
   await t.step("the deliveries of other endpoints stay as they are", async () => {
     const other = await addEndpoint(service, hooks.url("/other"));

@@ -62,12 +62,10 @@ async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: n
 }
 
 /** The row counts of an environment. */
-async function rowsOf({ sql }: TestService, { environment_id }: TestKey) {
+async function rowsOf({ count }: TestService, { environment_id }: TestKey) {
   const counts: Record<string, number> = {};
   for (const table of TABLES) {
-    const [row] = await sql`select count(*)::int as rows from pay.${sql(table)}
-      where environment_id = ${environment_id}`;
-    counts[table] = row!.rows;
+    counts[table] = await count(`${table} where environment_id = '${environment_id}'`);
   }
   return counts;
 }

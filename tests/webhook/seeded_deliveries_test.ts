@@ -36,8 +36,8 @@ async function runOnce(webhook_master_secret: string) {
     event.type === "payment.declined" && headers.get("Webhook-Attempt") === "1" ? 500 : 200
   );
   const seed = { seed: "deliveries", expires_in: 3600 };
-  const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: seed });
-  const options = { key: made.body.test_key };
+  const made = await service.post(`${SANDBOX}/sandboxes`, seed);
+  const options = { key: made.test_key };
   const post = async (path: string, body: unknown = {}) =>
     (await service.call("POST", path, { body, ...options })).body;
   const by_url = await addEndpoint(service, receiver.url("/hook"), {}, options);
@@ -61,8 +61,7 @@ async function runOnce(webhook_master_secret: string) {
   const inbox = (await readInbox(service, by_inbox.id, "limit=100", options)).body.data;
   await until(
     "every delivery has succeeded",
-    async () =>
-      (await service.call("GET", `${DELIVERIES}?status=pending`, options)).body.data.length === 0,
+    async () => (await service.get(`${DELIVERIES}?status=pending`, options)).data.length === 0,
   );
   return {
     secrets: [by_url.secret, by_inbox.secret],

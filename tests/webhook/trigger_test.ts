@@ -43,7 +43,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
       const body = { endpoint_id, event, payment_id: payment.id };
       const response = await service.call("POST", TRIGGER, { body });
       if (is_other) {
-        assertRefused(response, 400, "invalid_parameter", "event");
+        assertRefused(response, "invalid_parameter", "event");
         assert.equal(hooks.arrivals.length, 0);
         return;
       }
@@ -68,7 +68,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
       const expected = { status: "delivered", next_attempt_at: null, event_type: event };
       assert.deepEqual(delivery, { ...delivery, ...expected, payment_id: payment.id });
       assert.deepEqual([event_id, attempts[0].response_status], [payload.id, 200]);
-      const { exchanges, ...shown } = (await service.call("GET", `${DELIVERIES}/${id}`)).body;
+      const { exchanges, ...shown } = await service.get(`${DELIVERIES}/${id}`);
       assert.deepEqual([shown, exchanges[0].request.body], [response.body, text]);
       assert.equal((await service.call("GET", `${EVENTS}/${event_id}`)).text, text);
     });
@@ -78,7 +78,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
     const real = after.events.filter(({ sequence }) => sequence !== null);
     assert.deepEqual([real, after.body, after.ledger], [before.events, before.body, before.ledger]);
     const path = `${PAYMENTS}/${payment.id}/refunds`;
-    assert.deepEqual((await service.call("GET", path)).body.data, []);
+    assert.deepEqual((await service.get(path)).data, []);
     hooks.arrivals.length = 0;
     await service.setClock(Date.now() + 86_400_000);
     await settle(service);
@@ -101,9 +101,8 @@ webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, ser
     await t.step(`${response_status ?? error}`, async () => {
       hooks.judge = () => response_status!;
       const body = { endpoint_id, event: "payment.completed", payment_id };
-      const response = await service.call("POST", ALIAS, { body });
-      assert.equal(response.status, 200);
-      const { status, attempts: [attempt, ...more], next_attempt_at } = response.body;
+      const response = await service.post(ALIAS, body);
+      const { status, attempts: [attempt, ...more], next_attempt_at } = response;
       assert.deepEqual([status, next_attempt_at, more.length], ["failed", null, 0]);
       assert.deepEqual([attempt.response_status, attempt.error], [response_status, error]);
     });
@@ -113,8 +112,8 @@ webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, ser
     await service.setClock(Date.now() + 86_400_000);
     await settle(service);
     assert.equal(hooks.arrivals.length, before);
-    const endpoint = await service.call("GET", `${ENDPOINTS}/${id}`);
-    assert.equal(endpoint.body.status, "enabled");
+    const endpoint = await service.get(`${ENDPOINTS}/${id}`);
+    assert.equal(endpoint.status, "enabled");
   });
 });
 
@@ -123,20 +122,19 @@ webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service
   const payment_id = (await service.make()).body.id;
   const body = { endpoint_id, payment_id, event: "payment.completed" };
   const key = service.live.text;
-  const cases: [change: Record<string, unknown>, status: number, code: string, options?: object][] =
-    [
-      [{ event: "payment.*" }, 400, "invalid_parameter"],
-      [{ endpoint_id: `whe_${"0".repeat(26)}` }, 404, "not_found"],
-      [{ payment_id: `pay_${"0".repeat(26)}` }, 404, "not_found"],
-      [{ endpoint_id: "x" }, 404, "not_found"],
-      [{}, 403, "test_key_required", { key }],
-    ];
+  const cases: [change: Record<string, unknown>, code: string, options?: object][] = [
+    [{ event: "payment.*" }, "invalid_parameter"],
+    [{ endpoint_id: `whe_${"0".repeat(26)}` }, "not_found"],
+    [{ payment_id: `pay_${"0".repeat(26)}` }, "not_found"],
+    [{ endpoint_id: "x" }, "not_found"],
+    [{}, "test_key_required", { key }],
+  ];
   hooks.arrivals.length = 0;
-  for (const [change, status, code, options] of cases) {
-    await t.step(`${JSON.stringify(change)}: ${status}`, async () => {
+  for (const [change, code, options] of cases) {
+    await t.step(`${JSON.stringify(change)}: ${code}`, async () => {
       const sent = { body: { ...body, ...change }, idempotency_key: "refused", ...options };
-      const param = status === 400 ? "event" : undefined;
-      assertRefused(await service.call("POST", TRIGGER, sent), status, code, param);
+      const param = code === "invalid_parameter" ? "event" : undefined;
+      assertRefused(await service.call("POST", TRIGGER, sent), code, param);
     });
   }
   const written = await service.sql`select id from pay.events where sequence is null
@@ -157,7 +155,7 @@ webhookCase("POST /trigger attempts duplicates at one time once", async (t, serv
 
   await t.step("a duplicate gets a response that tells it to retry", async () => {
     const duplicate = await service.call("POST", TRIGGER, options);
-    assertRefused(duplicate, 409, "idempotency_in_progress");
+    assertRefused(duplicate, "idempotency_in_progress");
     assert.equal(duplicate.headers.get("Retry-After"), "1");
   });
   await t.step("the claim of a dead request ends after a minute", async () => {
@@ -185,8 +183,7 @@ webhookCase("POST /trigger limits the attempts in progress", async (t, service, 
       return await service.call("POST", TRIGGER, { body, key, ...options });
     };
   };
-  const addSandbox = async () =>
-    (await service.call("POST", "/api-v1-sandbox/sandboxes", { body: {} })).body.test_key;
+  const addSandbox = async () => (await service.post("/api-v1-sandbox/sandboxes", {})).test_key;
   const responses: Promise<{ status: number }>[] = [];
   /** Sends triggers until `count` attempts are in progress. */
   const fill = async (count: number, trigger: () => Promise<{ status: number }>) => {
@@ -203,19 +200,19 @@ webhookCase("POST /trigger limits the attempts in progress", async (t, service, 
 
   await t.step("of an environment: 429, nothing written and nothing stored", async () => {
     const refused = await first({ idempotency_key: "bound" });
-    assertRefused(refused, 429, "rate_limited");
+    assertRefused(refused, "rate_limited");
     assert.equal(refused.headers.get("Retry-After"), "1");
-    const written = await service.sql`select from pay.events where sequence is null`;
-    assert.equal(written.length, TRIGGER_LIMITS.of_environment);
-    assert.equal((await service.sql`select from pay.idempotency_keys`).length, 0);
+    const written = await service.count("events where sequence is null");
+    assert.equal(written, TRIGGER_LIMITS.of_environment);
+    assert.equal(await service.count("idempotency_keys"), 0);
   });
   await t.step("a reset does not renew the limit", async () => {
     await service.call("POST", "/api-v1-sandbox/reset");
-    assertRefused(await first(), 429, "rate_limited");
+    assertRefused(await first(), "rate_limited");
   });
   await t.step("of an account with further sandboxes", async () => {
     await fill(TRIGGER_LIMITS.of_account, second);
-    assertRefused(await third(), 429, "rate_limited");
+    assertRefused(await third(), "rate_limited");
   });
   await t.step("another account has a limit of its own", async () => {
     await fill(TRIGGER_LIMITS.of_account + 1, other);

@@ -1,6 +1,5 @@
 /** Searches payments. */
 
-import assert from "node:assert/strict";
 import type { TestService } from "../service/service.ts";
 import { PAYMENTS } from "../service/service_case.ts";
 
@@ -13,13 +12,8 @@ interface Page {
 /** A page of at most a hundred matches. `rest` are further parameters of the query. */
 export async function page(service: TestService, search: string, rest = "", key?: string) {
   const query = new URLSearchParams({ search });
-  const found = await service.call(
-    "GET",
-    `${PAYMENTS}?limit=100&${query}${rest}`,
-    key ? { key } : {},
-  );
-  assert.equal(found.status, 200, found.text);
-  return found.body as Page;
+  const path = `${PAYMENTS}?limit=100&${query}${rest}`;
+  return await service.get(path, key ? { key } : {}) as Page;
 }
 
 /** The ids of a page, newest first. */

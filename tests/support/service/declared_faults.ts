@@ -1,6 +1,5 @@
 /** Declares faults in the sandbox of a test, and reads them. */
 
-import assert from "node:assert/strict";
 import type { Fault } from "../../../shared/schema/fault.ts";
 import type { TestService } from "./service.ts";
 
@@ -11,14 +10,10 @@ export async function declare(
   service: TestService,
   body: Record<string, unknown>,
 ): Promise<Fault> {
-  const response = await service.call("POST", FAULTS, { body });
-  assert.equal(response.status, 201, response.text);
-  return response.body;
+  return await service.post(FAULTS, body);
 }
 
 /** Returns how often a fault will still happen. */
 export async function left(service: TestService, { id }: Fault): Promise<number> {
-  const response = await service.call("GET", `${FAULTS}/${id}`);
-  assert.equal(response.status, 200, response.text);
-  return response.body.left;
+  return (await service.get(`${FAULTS}/${id}`)).left;
 }

@@ -65,6 +65,10 @@ export interface CallOptions {
 export interface TestService extends AsyncDisposable {
   /** Calls a function: `POST /api-v1-payments/v1/payments`. */
   call(method: string, path: string, options?: CallOptions): Promise<TestResponse>;
+  /** Returns the body of a GET. Asserts its success, as `post` does. */
+  get(path: string, options?: CallOptions): Promise<TestResponse["body"]>;
+  /** Returns the body of a POST. */
+  post(path: string, body?: unknown, options?: CallOptions): Promise<TestResponse["body"]>;
   /** `POST /api-v1-payments/v1/payments` by default with 1000 EUR cents. */
   pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestResponse>;
   /** Makes a payment in any status: `POST /api-v1-sandbox/payments`. */
@@ -82,6 +86,8 @@ export interface TestService extends AsyncDisposable {
   environmentOf(key: TestKey): Promise<string>;
   /** A connection as superuser, which sees all rows. */
   sql: postgres.Sql;
+  /** Counts rows of a table: `payments`, or with conditions `payments where currency = 'EUR'`. */
+  count(rows: string): Promise<number>;
   deps: OpenDependencies;
   database: { url: string; functions_url: string };
   /** Removes and returns the recorded statements. Throws `NeedsInternals` over processes. */
@@ -197,6 +203,16 @@ export async function startService(
     return response;
   }
 
+  async function succeed(
+    method: string,
+    path: string,
+    options?: CallOptions,
+  ): Promise<TestResponse["body"]> {
+    const { status, text, body } = await call(method, path, options);
+    assert.ok(status >= 200 && status < 300, `${method} ${path} ${status}: ${text}`);
+    return body;
+  }
+
   const close = async () => {
     await server_time;
     await product.close();
@@ -205,6 +221,8 @@ export async function startService(
   };
   return {
     call,
+    get: (path, options) => succeed("GET", path, options),
+    post: (path, body, options) => succeed("POST", path, { ...options, body }),
     pay: (body = {}, options = {}) =>
       call("POST", "/api-v1-payments/v1/payments", {
         ...options,
@@ -224,6 +242,10 @@ export async function startService(
       return row!.environment_id;
     },
     sql,
+    async count(rows) {
+      const [row] = await sql.unsafe(`select count(*)::int as n from pay.${rows}`);
+      return row!.n;
+    },
     get deps() {
       return product.deps;
     },

@@ -4,10 +4,12 @@
  */
 
 import assert from "node:assert/strict";
+import { CODES } from "../core/error_codes.ts";
 import type { PaymentStatus } from "../../../shared/schema/statuses.ts";
 import {
   APPROVED_CARD,
   type CallOptions,
+  DOCS_URL,
   startService,
   type TestResponse,
   type TestService,
@@ -37,13 +39,6 @@ export function card(fields: Partial<typeof APPROVED_CARD> | string): Record<str
   };
 }
 
-/** Every address of an advance. */
-export const ADVANCE_ADDRESSES = [
-  (id: string) => `${SANDBOX}/payments/${id}/advance`,
-  (id: string) => `${SANDBOX}/v1/payments/${id}/advance`,
-  (id: string) => `/api-v1-payments/v1/sandbox/${id}/advance`,
-] as const;
-
 /** Registers a test with a service of its own. Each step is one case. */
 export function serviceCase(
   name: string,
@@ -63,7 +58,7 @@ export function advance(
   to: string,
   options: CallOptions = {},
 ): Promise<TestResponse> {
-  return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
+  return service.call("POST", `${SANDBOX}/payments/${id}/advance`, { ...options, body: { to } });
 }
 
 /**
@@ -76,10 +71,9 @@ export async function commandClock(
   options: CallOptions = {},
 ) {
   for (let body = command;;) {
-    const clock = await service.call("POST", `${SANDBOX}/clock`, { ...options, body });
-    assert.equal(clock.status, 200, clock.text);
-    if (!clock.body.has_more) return clock.body;
-    body = { to: clock.body.target };
+    const clock = await service.post(`${SANDBOX}/clock`, body, options);
+    if (!clock.has_more) return clock;
+    body = { to: clock.target };
   }
 }
 
@@ -115,33 +109,45 @@ export async function paymentIn(
   assert.equal(made.status, 201, made.text);
   const { id } = made.body;
   if (!(status in ROUTES)) assert.equal((await advance(service, id, status)).status, 200);
-  if (refund) {
-    const url = `${PAYMENTS}/${id}/refund`;
-    assert.equal((await service.call("POST", url, { body: { amount: refund } })).status, 201);
-  }
-  const { body: payment } = await service.call("GET", `${PAYMENTS}/${id}`);
+  if (refund) await service.post(`${PAYMENTS}/${id}/refund`, { amount: refund });
+  const payment = await service.get(`${PAYMENTS}/${id}`);
   assert.equal(payment.status, status);
   return payment;
 }
 
-/** Asserts the status, code and field of an error, and its request id. */
-export function assertRefused(
-  response: TestResponse,
-  status: number,
-  code: string,
-  param?: string,
-) {
-  const shown = response.body?.error;
-  assert.deepEqual(
-    [response.status, shown?.code, shown?.param],
-    [status, code, param],
-    response.text,
-  );
-  assert.equal(shown.request_id, response.headers.get("Request-Id"));
+/** Asserts the headers that every response has, and the form of the request id. */
+export function assertCommonHeaders({ headers }: TestResponse): void {
+  assert.equal(headers.get("Cache-Control"), "no-store");
+  assert.equal(headers.get("X-Content-Type-Options"), "nosniff");
+  assert.match(headers.get("Request-Id") ?? "none", /^req_[0-9a-z]{26}$/);
+}
+
+/**
+ * Asserts that a response is the error of a code, with all its members.
+ * @param param the field that the error names, if it names one
+ */
+export function assertRefused(response: TestResponse, code: string, param?: string): void {
+  const { status, headers, text, body } = response;
+  const [expected, type] = CODES[code]!;
+  assert.deepEqual([status, body?.error?.code, body?.error?.param], [expected, code, param], text);
+  assertCommonHeaders(response);
+  assert.equal(headers.get("Content-Type"), "application/json");
+  assert.deepEqual(Object.keys(body), ["error"]);
+  const { error } = body;
+  assert.equal(error.type, type);
+  assert.match(error.message, /^[A-Z"].+[^.]$/);
+  assert.equal(error.doc_url, `${DOCS_URL}/errors.html#${code}`);
+  assert.equal(error.request_id, headers.get("Request-Id"));
+  const members = ["type", "code", "message", ...(param === undefined ? [] : ["param"])]
+    .concat("request_id", "doc_url");
+  assert.deepEqual(Object.keys(error).slice(0, members.length), members);
+  assert.equal(headers.get("WWW-Authenticate"), status === 401 ? "Bearer" : null);
+  const waits = status === 503 && code !== "provider_not_configured" || status === 429;
+  if (waits) assert.match(headers.get("Retry-After") ?? "none", /^[1-9]\d*$/);
   if (code !== "invalid_state") return;
   // The types of the client promise both.
-  assert.equal(typeof shown.current_status, "string", response.text);
-  assert.ok(Array.isArray(shown.allowed), response.text);
+  assert.equal(typeof error.current_status, "string", text);
+  assert.ok(Array.isArray(error.allowed), text);
 }
 
 /** Asserts that a response is the stored one of the first request. */

@@ -10,13 +10,9 @@ export async function addInbox(
   body: Record<string, unknown> = {},
   options: CallOptions = {},
 ): Promise<AddedEndpoint> {
-  const made = await service.call("POST", ENDPOINTS, {
-    ...options,
-    body: { delivery: "inbox", ...body },
-  });
-  assert.equal(made.status, 201, made.text);
-  assert.deepEqual([made.body.delivery, made.body.url], ["inbox", null]);
-  return made.body;
+  const made = await service.post(ENDPOINTS, { delivery: "inbox", ...body }, options);
+  assert.deepEqual([made.delivery, made.url], ["inbox", null]);
+  return made;
 }
 
 /** Reads the inbox of an endpoint once. */

@@ -3,7 +3,6 @@
  * endpoints and read deliveries. loopback_receiver.ts has receivers that break the rules of HTTP.
  */
 
-import assert from "node:assert/strict";
 import { verifyWebhook } from "../../../packages/client/webhook_signature.ts";
 import type { CallOptions, TestService } from "../service/service.ts";
 
@@ -118,9 +117,7 @@ export async function addEndpoint(
   body: Record<string, unknown> = {},
   options: CallOptions = {},
 ): Promise<AddedEndpoint> {
-  const made = await service.call("POST", ENDPOINTS, { ...options, body: { url, ...body } });
-  assert.equal(made.status, 201, made.text);
-  return made.body;
+  return await service.post(ENDPOINTS, { url, ...body }, options);
 }
 
 /** Runs the dispatcher until no delivery is due or in flight. */
@@ -151,9 +148,8 @@ export async function deliveriesOf(
   options: CallOptions = {},
   // deno-lint-ignore no-explicit-any
 ): Promise<any[]> {
-  const page = await service.call("GET", `${DELIVERIES}?limit=100${query}`, options);
-  assert.equal(page.status, 200, page.text);
+  const page = await service.get(`${DELIVERIES}?limit=100${query}`, options);
   const order = (a: Record<string, string>, b: Record<string, string>) =>
     a.event_id! + a.endpoint_id! < b.event_id! + b.endpoint_id! ? -1 : 1;
-  return page.body.data.sort(order);
+  return page.data.sort(order);
 }
