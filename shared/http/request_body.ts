@@ -66,7 +66,11 @@ export async function readRaw(
   { deadline_ms = BODY_DEADLINE_MS, admit }: Reading = {},
 ): Promise<Uint8Array> {
   const length = Number(request.headers.get("Content-Length") || NaN);
-  if (length > max_bytes) throw tooLarge(max_bytes);
+  if (length > max_bytes) {
+    // The runtime closes the connection of a body that nobody has opened.
+    request.body?.cancel().catch(() => {});
+    throw tooLarge(max_bytes);
+  }
   let is_admitted = admit === undefined;
   const admitLarge = async (bytes: number) => {
     if (is_admitted || bytes <= SMALL_BODY_BYTES) return;
