@@ -27,9 +27,7 @@ export type IdPrefix =
   | "key_"
   | "req_"
   | "flt_"
-  | "env_"
-  | "pac_"
-  | "pc_";
+  | "env_";
 
 /**
  * Makes the next id of one change.

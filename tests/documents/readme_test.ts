@@ -236,7 +236,9 @@ Deno.test("docs/operations/configuration.md explains every setting of the code a
   const read = new Set<string>();
   for (const path of await projectFiles([".ts"], ["apps/", "shared/", "tools/testing/"])) {
     const text = await readProjectFile(path);
-    for (const [, name] of text.matchAll(/\b(?:env|read|env\.get)\("([A-Z][A-Z_]+)"\)/g)) {
+    for (
+      const [, name] of text.matchAll(/\b(?:env|read|env\.get|readVariable)\("([A-Z][A-Z_]+)"\)/g)
+    ) {
       read.add(name!);
     }
   }

@@ -8,7 +8,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { INSTRUMENTS, OUTCOMES } from "../support/model/instruments.ts";
-import { type DisputeMove, STATUSES } from "../support/model/payment_model.ts";
+import type { DisputeMove } from "../support/model/payment_model.ts";
+import { STATUSES } from "../support/model/statuses.ts";
 import { requestOf } from "../chaos/worlds/sandbox/request.ts";
 import { checkBooks } from "../../apps/operator/check_books.ts";
 import { idGenerator } from "../../shared/core/ids.ts";

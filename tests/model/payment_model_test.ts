@@ -14,6 +14,7 @@ import {
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
 import { statusOfSaved } from "../../shared/domain/changes/saved_instrument.ts";
+import { STATUSES as RULES } from "../../shared/domain/payment_statuses.ts";
 import { transferAdvances } from "../../shared/domain/payments/lifecycle.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { RAILS } from "../../shared/domain/rails.ts";
@@ -39,17 +40,20 @@ import {
   type Move,
   nameNewestRefund,
   type Standing,
-  STATUSES,
 } from "../support/model/payment_model.ts";
 import { newSaved } from "../support/model/saved_model.ts";
+import { MOVES, STATUSES } from "../support/model/statuses.ts";
 import { expectTransferMove } from "../support/model/transfer_model.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 500;
 const context = requestContext();
 
-Deno.test("STATUSES of the model are the statuses of a payment", () => {
-  assert.deepEqual([...STATUSES], [...PAYMENT_STATUSES], "tests/support/model/payment_model.ts");
+Deno.test("the statuses of the service have the moves of the model", () => {
+  assert.deepEqual(STATUSES, [...PAYMENT_STATUSES], "tests/support/model/statuses.ts");
+  for (const status of PAYMENT_STATUSES) {
+    assert.deepEqual(Object.keys(RULES[status].moves).sort(), [...MOVES[status]!].sort(), status);
+  }
 });
 
 Deno.test("INSTRUMENTS has every method kind, and only test cards and test tokens", () => {

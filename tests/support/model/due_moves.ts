@@ -3,7 +3,8 @@
  * §3, §7).
  */
 
-import { HELD, type Move, type Standing } from "./payment_model.ts";
+import type { Move, Standing } from "./payment_model.ts";
+import { HELD } from "./statuses.ts";
 import { TIMEOUT_MS } from "./declared_faults.ts";
 import type { Due, Made } from "./model_steps.ts";
 

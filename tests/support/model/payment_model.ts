@@ -6,6 +6,7 @@
 
 import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";
 import { endSaved, newSaved, type Saved, settleSaved } from "./saved_model.ts";
+import { HELD, OPEN } from "./statuses.ts";
 
 /** A payment in the model. Amounts are minor units. */
 export interface Standing {
@@ -79,21 +80,6 @@ export interface Expected<T> {
   shows?: Standing | Saved;
 }
 
-/** Every status of a payment. */
-export const STATUSES = [
-  "pending",
-  "requires_action",
-  "processing",
-  "authorized",
-  "completed",
-  "declined",
-  "failed",
-  "cancelled",
-  "partially_refunded",
-  "refunded",
-  "chargeback",
-] as const;
-
 /** Events after `payment.created`, by the status of the new payment. */
 const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
   pending: [],
@@ -109,9 +95,6 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
 
 /** Statuses in which money was captured and none was returned or charged back as a whole. */
 const PAID = ["completed", "partially_refunded"];
-export const OPEN: readonly string[] = ["pending", "requires_action", "processing"];
-/** Statuses in which the amount is held on the card. */
-export const HELD: readonly string[] = ["authorized"];
 
 /**
  * The expected response to a create. An outcome overrides the instrument.

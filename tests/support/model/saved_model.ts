@@ -3,7 +3,7 @@
  * An instrument belongs to the payment that saves it, which gives it its result.
  */
 
-import { OPEN } from "./payment_model.ts";
+import { OPEN } from "./statuses.ts";
 
 /** An instrument in the model. */
 export interface Saved {

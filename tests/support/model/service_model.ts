@@ -12,11 +12,11 @@ import {
   expectEnd,
   expectMove,
   expectUse,
-  HELD,
   type Move,
   nameNewestRefund,
   type Standing,
 } from "./payment_model.ts";
+import { HELD } from "./statuses.ts";
 import { expectTransfer, expectTransferMove, type TransferStanding } from "./transfer_model.ts";
 import { INSTRUMENTS, MANDATE } from "./instruments.ts";
 import {

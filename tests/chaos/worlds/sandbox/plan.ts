@@ -7,7 +7,7 @@
 import { type Random, randomOf } from "../../../support/core/random.ts";
 import { INSTRUMENTS, OUTCOMES } from "../../../support/model/instruments.ts";
 import type { ChangeStep } from "../../../support/model/model_steps.ts";
-import { STATUSES } from "../../../support/model/payment_model.ts";
+import { STATUSES } from "../../../support/model/statuses.ts";
 
 /** The sandboxes of a run, named after their use. */
 export const SANDBOXES = ["payments", "mixed", "transfers", "resets"] as const;
