@@ -73,7 +73,8 @@ export function apiKeyHeader(
   const authenticate = (c: Context<Env>): PresentedKey | Promise<PresentedKey> => {
     const state = c.get("state");
     const header = c.req.header("Authorization") ?? "";
-    const key = presented.get(header) ?? readKey(header, is_local);
+    const known = presented.get(header);
+    const key = known ?? readKey(header, is_local);
     if (key instanceof ApiError) {
       const network = networkOfRequest(c);
       if (limit?.isOver(network, state.at_ms)) throw rateLimited();
@@ -89,7 +90,7 @@ export function apiKeyHeader(
       );
     }
     if (tenants.of(key.hash) !== undefined) {
-      if (!presented.get(header)) presented.set(header, key);
+      if (!known) presented.set(header, key);
       return key;
     }
     return check(c, networkOfRequest(c), key).then(() => key);

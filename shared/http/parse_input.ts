@@ -27,7 +27,7 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
   return input;
 }
 
-/** What each schema makes of an empty query. */
+/** The parameters without a query, by schema. */
 const without_query = new WeakMap<z.ZodType, object>();
 
 /** Applies a schema to no query at all, once. Throws like `parseQuery`. */

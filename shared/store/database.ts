@@ -198,11 +198,12 @@ export function connect(options: DatabaseOptions, idle_timeout = IDLE_S): postgr
   const mode = encryptionOf(options.url);
   const url = new URL(options.url);
   const folder = url.searchParams.get("host");
+  const is_socket = folder?.startsWith("/");
   // The driver would send it to the server.
-  url.searchParams.delete("host");
-  return postgres(url.href, {
+  if (is_socket) url.searchParams.delete("host");
+  return postgres(is_socket ? url.href : options.url, {
     max: 1,
-    ...(folder?.startsWith("/") && { path: `${folder}/.s.PGSQL.${url.port || 5432}` }),
+    ...(is_socket && { path: `${folder}/.s.PGSQL.${url.port || 5432}` }),
     // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0007).
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
