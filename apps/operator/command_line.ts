@@ -29,11 +29,14 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
+/** Reads a variable. */
+type Env = (name: string) => string | undefined;
+
 /** The surroundings of a command. Tests pass their own. */
 export interface Surroundings {
   sql: postgres.Sql;
   settings: Pick<Settings, "data_dir" | "database_url">;
-  env: (name: string) => string | undefined;
+  env: Env;
   now_ms: () => number;
   findConnector: ConnectorFinder;
   print: (text: string) => void;
@@ -59,7 +62,7 @@ export type Work = (surroundings: Surroundings) => Promise<number | void>;
 /** An action of a command. `read` checks the values, and returns the work with them. */
 export interface Action<Done extends Work = Work> {
   takes: readonly string[];
-  read: (values: Values<string>, names: string[]) => Done;
+  read: (values: Values<string>, names: string[], env: Env) => Done;
 }
 /** The actions of a command, by their names; or its only action, which has no name. */
 export type Actions<Done extends Work = Work> =
@@ -69,7 +72,7 @@ export type Actions<Done extends Work = Work> =
 /** Makes an action that takes these options, and names if "…" is one of them. */
 export function action<const Name extends string, Done extends Work = Work>(
   takes: readonly Name[],
-  read: (values: Values<Exclude<Name, typeof NAMES>>, names: string[]) => Done,
+  read: (values: Values<Exclude<Name, typeof NAMES>>, names: string[], env: Env) => Done,
 ): Action<Done> {
   return { takes, read: read as Action<Done>["read"] };
 }
@@ -84,6 +87,7 @@ export function readAction<Done extends Work>(
   args: readonly string[],
   actions: Actions<Done>,
   usage: string,
+  env: Env = readVariable,
 ): Done {
   const [name = "undefined", ...own] = args;
   const is_only = "takes" in actions;
@@ -94,7 +98,7 @@ export function readAction<Done extends Work>(
   const { values, names } = is_only
     ? readOptions(command, args, takes)
     : readOptions(`${command} ${name}`, own, takes);
-  return read(values, names);
+  return read(values, names, env);
 }
 
 /** Parses options, and names if `taken` has "…". Throws `UsageError`. */
@@ -166,7 +170,9 @@ function encode(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Prints an error for the operator. Returns the exit code: 2 for invalid arguments, or else 1. */
-export function reportFailure(error: unknown): number {
+export function reportFailure(failure: unknown): number {
+  // The failure of the work, if its database could not be closed either.
+  const error = failure instanceof SuppressedError ? failure.suppressed : failure;
   printMessage(describe(error));
   return error instanceof UsageError ? 2 : 1;
 }

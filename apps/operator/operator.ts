@@ -132,9 +132,13 @@ async function runActions(
 }
 
 /** Reads the arguments of a command. Throws `UsageError`. */
-export async function readCommand(name: string, args: readonly string[]): Promise<Work> {
+export async function readCommand(
+  name: string,
+  args: readonly string[],
+  env = readVariable,
+): Promise<Work> {
   const { ACTIONS, USAGE = "" } = await COMMANDS.find((each) => each.name === name)!.load();
-  return readAction(name, args, ACTIONS!, USAGE);
+  return readAction(name, args, ACTIONS!, USAGE, env);
 }
 
 function overview(): string {

@@ -43,15 +43,18 @@ interface KeyCount {
 }
 
 export const ACTIONS: Actions = {
-  rotate: action(["json"], ({ json = false }) => (surroundings) => rotate(json, surroundings)),
+  rotate: action(["json"], ({ json = false }, _, env) => {
+    const vault = readVault(env);
+    return (surroundings) => rotate(vault, json, surroundings);
+  }),
 };
 
 /** Rotates all texts, and prints what is left. Returns 1 if a text does not open, or else 0. */
 async function rotate(
+  vault: Vault,
   is_json: boolean,
-  { sql, env, print, printMessage }: Surroundings,
+  { sql, print, printMessage }: Surroundings,
 ): Promise<number> {
-  const vault = readVault(env);
   let rotated = 0;
   const unreadable: Unreadable = { texts: 0, first: null };
   let after: readonly string[] | null = null;

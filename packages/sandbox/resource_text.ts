@@ -28,8 +28,8 @@ export function refundText(refund: Refund): string {
 }
 
 /**
- * One line: id, status, amount, of a link its payments, and the merchant's reference. Another one has
- * the page of the payer while the checkout is open.
+ * One line: id, status, amount, of a link its payments, and the merchant's reference. Another one
+ * has the page of the payer while the checkout is open.
  */
 export function checkoutText(checkout: Checkout): string {
   const { id, status, amount, currency, max_payments, payments_count, reference, url } = checkout;

@@ -90,7 +90,8 @@ export function apiKeyHeader(
       );
     }
     if (tenants.of(key.hash) !== undefined) {
-      if (!known) presented.set(header, key);
+      // Only its usual form, so that a key has one entry.
+      if (!known && header === `Bearer ${key.text}`) presented.set(header, key);
       return key;
     }
     return check(c, networkOfRequest(c), key).then(() => key);
@@ -105,6 +106,7 @@ export function apiKeyHeader(
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {
       tenants.forget(key.hash);
+      presented.delete(`Bearer ${key.text}`);
       limit?.refuse(networkOfRequest(c), state.at_ms);
     }
   };

@@ -394,13 +394,13 @@ function respond(
   const headers = ownHeaders(state);
   headers["Content-Type"] = media_type;
   if (replayed) headers[REPLAYED_HEADER] = "true";
-  state.is_replay = replayed;
-  state.has_own_headers = true;
   if (response.status === 201) headers["Location"] = locationOf(response, c.get("deps").base_url);
   if (fault) state.sandbox_fault = fault;
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
   const body = rest ? bodyInParts(response.body, rest) : response.body;
+  state.is_replay = replayed;
+  state.has_own_headers = true;
   return new Response(body, { status: response.status, headers });
 }
 

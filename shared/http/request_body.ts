@@ -66,11 +66,12 @@ export async function readRaw(
   { deadline_ms = BODY_DEADLINE_MS, admit }: Reading = {},
 ): Promise<Uint8Array> {
   const length = Number(request.headers.get("Content-Length") || NaN);
-  if (length > max_bytes) {
-    // The runtime closes the connection of a body that nobody has opened.
+  /** Opens the body, or else the runtime would close the connection after the response. */
+  const refuse = (error: unknown): never => {
     request.body?.cancel().catch(() => {});
-    throw tooLarge(max_bytes);
-  }
+    throw error;
+  };
+  if (length > max_bytes) refuse(tooLarge(max_bytes));
   let is_admitted = admit === undefined;
   const admitLarge = async (bytes: number) => {
     if (is_admitted || bytes <= SMALL_BODY_BYTES) return;
@@ -78,7 +79,7 @@ export async function readRaw(
     await admit!();
   };
   if (length >= 0) {
-    await admitLarge(length);
+    await admitLarge(length).catch(refuse);
     const bytes = new Uint8Array(await inTime(request.arrayBuffer(), deadline_ms, deadline_ms));
     // Checked again, although servers enforce the announced length.
     if (bytes.length > max_bytes) throw tooLarge(max_bytes);

@@ -1,7 +1,7 @@
 /**
  * Disposable sandboxes: a test key makes one with a single call, gets a key of it, makes further
- * ones, and ends it (ADR 0022). The keys are derived as those of `api_keys.ts` are. Each change runs
- * one entry function in one round trip (supabase/schemas/sandboxes.sql).
+ * ones, and ends it (ADR 0022). The keys are derived as those of `api_keys.ts` are. Each change
+ * runs one entry function in one round trip (supabase/schemas/sandboxes.sql).
  */
 
 import { seededPrefix } from "../core/api_key.ts";

@@ -17,8 +17,8 @@ import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health
 
 interface DatabaseOptions {
   /**
-   * `postgres://…`. Its `sslmode` selects the encryption (database_encryption.ts), and as with libpq
-   * its `host` can be the folder of a Unix socket.
+   * `postgres://…`. Its `sslmode` selects the encryption (database_encryption.ts). As with libpq, a
+   * parameter `host` can be the folder of a Unix socket, which is not encrypted.
    */
   url: string;
   /** Certificate authority in PEM that is trusted in addition to those of the runtime. */
@@ -206,7 +206,9 @@ export function connect(options: DatabaseOptions, idle_timeout = IDLE_S): postgr
     ...(is_socket && { path: `${folder}/.s.PGSQL.${url.port || 5432}` }),
     // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0007).
     ssl: false,
-    ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
+    ...(mode !== "disable" && !is_socket && {
+      socket: encryptedSockets(mode, options.authority),
+    }),
     prepare: isPrepared(options),
     // Longest time to open a connection (promise R12: 503 within 2 s).
     connect_timeout: (SLOW_AFTER_MS + unavailableAfterMs(options)) / 1_000,

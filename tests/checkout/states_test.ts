@@ -178,9 +178,11 @@ browserCase({ name: "page for payers: states and languages" }, async (step, plac
   await step("a page without a connection tries again, and pays by keyboard alone", async () => {
     const checkout = await make({ methods: ["card", "sepa"] });
     const { page } = await open("", { url: `${origin}/pay/` });
-    await page.route("**/api-v1-payments/checkout", (route) => route.abort(), { times: 1 });
+    const call = "**/api-v1-payments/checkout";
+    await page.route(call, (route) => route.abort());
     await page.goto(checkout.url!);
     await page.getByRole("heading", { name: "No connection" }).waitFor();
+    await page.unroute(call);
     await page.getByRole("radio").first().waitFor();
     await page.getByText("You can pay until").waitFor();
     const type = async (text: string) => {

@@ -249,6 +249,7 @@ consoleCase("money is found in lists, and lists are saved as CSV", async (step, 
     const cut = region("Ledger").getByText("The newest 4 are shown. There are more.");
     assert.equal(await cut.count(), 0);
     await page.route("**/ledger_entries?*", async (route) => {
+      assert.equal(new URL(route.request().url()).searchParams.get("limit"), "100");
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...await response.json(), has_more: true } });
     });

@@ -255,7 +255,7 @@ const FRAMINGS: [name: string, header: string, body: string][] = [
   ["chunks", "Transfer-Encoding: chunked", `5\r\n{"a":\r\n`],
 ];
 
-serviceCase("a body over a socket that ends early or is too large", async (t, service) => {
+serviceCase("a body over a socket that ends early or is refused", async (t, service) => {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     createPaymentsFunction(service.deps),
@@ -279,16 +279,20 @@ serviceCase("a body over a socket that ends early or is too large", async (t, se
         assert.deepEqual([line?.status, line?.code], [400, "invalid_json"]);
       });
     }
-    await t.step("too large: the client keeps its connection", async () => {
-      const { port } = server.addr as Deno.NetAddr;
-      const response = await fetch(`http://127.0.0.1:${port}${PAYMENTS}`, {
-        method: "POST",
-        headers: { Authorization: `Bearer ${service.key.text}` },
-        body: new Blob([new Uint8Array(LIMIT + 1)]),
+    const narrow = await service.issueKey(service.key.environment_id, { scopes: ["ledger:read"] });
+    const refused = [[413, LIMIT + 1, service.key], [403, SMALL_BODY_BYTES + 1, narrow]] as const;
+    for (const [expected, bytes, { text }] of refused) {
+      await t.step(`${bytes} bytes: ${expected}, and the client keeps its connection`, async () => {
+        const { port } = server.addr as Deno.NetAddr;
+        const { status, headers, body } = await fetch(`http://127.0.0.1:${port}${PAYMENTS}`, {
+          method: "POST",
+          headers: { Authorization: `Bearer ${text}` },
+          body: new Blob([new Uint8Array(bytes)]),
+        });
+        await body?.cancel();
+        assert.deepEqual([status, headers.get("Connection")], [expected, null]);
       });
-      await response.body?.cancel();
-      assert.deepEqual([response.status, response.headers.get("Connection")], [413, null]);
-    });
+    }
   } finally {
     await server.shutdown();
   }

@@ -3,13 +3,13 @@
  * open connections. The service uses the database again as soon as it responds. A statement that is
  * only slow is waited for.
  */
-import { assertRefused } from "../support/service/service_case.ts";
 
 import assert from "node:assert/strict";
 import { PROBE_DEADLINE_MS } from "../../shared/store/database_health.ts";
 import { TcpProxy } from "../support/proxy/tcp_proxy.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { startService } from "../support/service/service.ts";
+import { assertRefused } from "../support/service/service_case.ts";
 import { claimKey } from "../support/database/idempotency_keys.ts";
 import { timed } from "../support/common/timed.ts";
 

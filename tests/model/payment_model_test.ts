@@ -33,6 +33,7 @@ import {
   paymentWith,
   requestContext,
 } from "../support/domain/decided_change.ts";
+import { readProjectFile } from "../support/documents/project_files.ts";
 import { INSTRUMENTS } from "../support/model/instruments.ts";
 import {
   availableOf,
@@ -54,6 +55,29 @@ Deno.test("the statuses of the service have the moves of the model", () => {
   for (const status of PAYMENT_STATUSES) {
     assert.deepEqual(Object.keys(RULES[status].moves).sort(), [...MOVES[status]!].sort(), status);
   }
+});
+
+Deno.test("the invariants have the moves of the model", async () => {
+  const sql = await readProjectFile("supabase/schemas/invariants_records.sql");
+  const listOf = (name: string) => {
+    const [, list] = new RegExp(`/\\* ${name} \\*/ ('[^)]*')`).exec(sql)!;
+    return [...list!.matchAll(/'([^']+)'/g)].map(([, each]) => each!).sort();
+  };
+  // Only a payment to an address shows that it is pending, after its creation.
+  const moves = [["created", "pending"]];
+  for (const to of ["processing", "completed", "failed", "cancelled"]) moves.push(["pending", to]);
+  for (const [from, all] of Object.entries(MOVES)) {
+    for (const to of all) moves.push([from === "pending" ? "created" : from, to]);
+  }
+  const events = moves.map(([from, to]) => `payment.${from}>${to}`);
+  assert.deepEqual(listOf("moves of payments"), events.sort());
+  // A payment without money, except one that its bank has returned: it can have refunds.
+  const without_money = ["authorized", "cancelled", "declined", "pending", "processing"];
+  assert.deepEqual(
+    listOf("events without money"),
+    [...without_money, "requires_action"].map((status) => `payment.${status}`),
+  );
+  assert.deepEqual(listOf("unpaid"), ["cancelled", "declined", "failed"]);
 });
 
 Deno.test("INSTRUMENTS has every method kind, and only test cards and test tokens", () => {

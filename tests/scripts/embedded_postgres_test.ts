@@ -76,7 +76,7 @@ Deno.test("startPostgres() is durable and private, and logs nothing of clients, 
         listen_addresses: "127.0.0.1",
         log_min_error_statement: "panic",
         synchronous_commit: "on",
-        unix_socket_directories: join(server.home, "postgres"),
+        unix_socket_directories: `"${join(server.home, "postgres")}"`,
       });
       const url = new URL(server.superuser_url);
       url.password = "wrong";
@@ -96,7 +96,8 @@ Deno.test("startPostgres() is durable and private, and logs nothing of clients, 
   }));
 
 Deno.test("the functions reach the server by its Unix socket, unless its path is too long", () =>
-  withTemporaryFolder(async (data_dir) => {
+  withTemporaryFolder(async (folder) => {
+    const data_dir = join(folder, 'a,b "c" #%?');
     const server = await startPostgres({ data_dir, durable: false });
     const url = new URL(server.superuser_url);
     url.searchParams.set("host", server.socket_folder!);

@@ -49,11 +49,16 @@ const CASES: [args: string[], refusal: RegExp | null][] = [
   [[], /^set needs/],
 ];
 for (const [args, refusal] of CASES) {
-  Deno.test(`deno task merchant ${refusal ? "refuses" : "takes"} ${args.join(" ")}`, async () => {
-    const read = readCommand("merchant", ["set", ...args]);
-    if (refusal) await assert.rejects(read, { name: "UsageError", message: refusal });
-    else await read;
-  });
+  Deno.test(
+    `deno task merchant ${refusal ? "refuses" : "takes"} ${
+      args.map((each) => each.replace(FOLDER, "")).join(" ")
+    }`,
+    async () => {
+      const read = readCommand("merchant", ["set", ...args]);
+      if (refusal) await assert.rejects(read, { name: "UsageError", message: refusal });
+      else await read;
+    },
+  );
 }
 
 serviceCase("an account has one merchant in all of its environments", async (t, service) => {

@@ -64,10 +64,12 @@ export async function startDatabase(
  */
 export async function useDatabase(url: string): Promise<ReadyDatabase> {
   const { host, pathname } = new URL(url);
-  await using sql = openConnection(url, { connect_timeout: 5 });
-  await refuseIsolation(sql, "DATABASE_URL").catch((error) => {
-    throw connectionFailed("DATABASE_URL", error);
-  });
+  {
+    await using sql = openConnection(url, { connect_timeout: 5 });
+    await refuseIsolation(sql, "DATABASE_URL").catch((error) => {
+      throw connectionFailed("DATABASE_URL", error);
+    });
+  }
   await migrate(url);
   return {
     operator_url: url,

@@ -108,8 +108,10 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       ...(options.durable ? {} : UNSAFE_SETTINGS),
     };
     const log_file = join(data_dir, "postgres.log");
+    const socket_folder = socketFolder(cluster);
+    const all = { ...settings, ...options.settings };
     const launch = (port: number) =>
-      launchPostgres(programs, cluster, port, { ...settings, ...options.settings }, log_file);
+      launchPostgres(programs, cluster, { port, socket_folder }, all, log_file);
     options.signal?.throwIfAborted();
     const first = await launchOnFreePort(launch);
     const server = supervise(first, launch, cluster.path);
@@ -125,7 +127,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       superuser_url: urlOf(first.port, SUPERUSER, { name: SUPERUSER, password: cluster.password }),
       urlFor: (database, role = { name: SUPERUSER, password: cluster.password }) =>
         urlOf(first.port, database, role),
-      socket_folder: socketFolder(cluster),
+      socket_folder,
     };
   } catch (error) {
     lock.release();

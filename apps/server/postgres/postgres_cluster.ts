@@ -35,10 +35,20 @@ export interface PostgresCluster {
 /** Longest path of a Unix socket in bytes; macOS has the smallest. */
 const SOCKET_PATH_BYTES = 103;
 
-/** Returns the folder of the server's Unix socket, which costs less than TCP; null: it has none. */
+/**
+ * Returns the folder of the server's Unix socket, which costs less than TCP. Null: its path would be
+ * too long, or its file system has no sockets.
+ */
 export function socketFolder({ path }: Pick<PostgresCluster, "path">): string | null {
-  const longest = new TextEncoder().encode(`${path}/.s.PGSQL.65535`).length;
-  return Deno.build.os === "windows" || longest > SOCKET_PATH_BYTES ? null : path;
+  const probe = `${path}/.s.PGSQL.probe`;
+  const longest = new TextEncoder().encode(probe).length;
+  if (Deno.build.os === "windows" || longest > SOCKET_PATH_BYTES) return null;
+  try {
+    Deno.listen({ transport: "unix", path: probe }).close();
+    return path;
+  } catch {
+    return null;
+  }
 }
 
 interface ClusterOptions {

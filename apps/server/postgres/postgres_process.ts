@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import { type PostgresCluster, socketFolder } from "./postgres_cluster.ts";
+import type { PostgresCluster } from "./postgres_cluster.ts";
 import type { PostgresPrograms } from "./postgres_package.ts";
 
 /** A running server. */
@@ -35,14 +35,15 @@ const IMMEDIATE_WAIT_MS = 5_000;
 export async function launchPostgres(
   programs: PostgresPrograms,
   cluster: PostgresCluster,
-  port: number,
+  { port, socket_folder }: { port: number; socket_folder: string | null },
   settings: Readonly<Record<string, string>>,
   log_file: string,
 ): Promise<PostgresProcess | LaunchFailure> {
   const all = {
     listen_addresses: "127.0.0.1",
     port: String(port),
-    unix_socket_directories: socketFolder(cluster) ?? "",
+    // A list in which quotation marks are doubled.
+    unix_socket_directories: socket_folder ? `"${socket_folder.replaceAll('"', '""')}"` : "",
     ...settings,
   };
   const child = new Deno.Command(programs.postgres, {

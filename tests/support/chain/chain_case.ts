@@ -136,12 +136,12 @@ async function makeCase(service: TestService, world: ChainWorld, signer_url: str
     },
     async refund({ id }: { id: string }, amount_minor: number, address = newAddress()) {
       const body = { amount_minor, destination: { address } };
-      return { ...await post(`/payments/${id}/refund`, body), to: address };
+      return { ...await post(`/payments/${id}/refund`, body), to: address, amount_minor };
     },
     async transfer(amount_minor: number, address = newAddress(), network = "base") {
       const destination = { wallet: { address, network } };
       const body = { amount_minor, currency: "USDC", destination };
-      return { ...await post("/transfers", body), to: address };
+      return { ...await post("/transfers", body), to: address, amount_minor };
     },
     /** Does the work that is due after a minute. */
     async later(seconds = MINUTE_S) {

@@ -21,14 +21,15 @@ export async function operate(
   given: Partial<Surroundings> = {},
 ): Promise<{ code: number; out: string; said: string[] }> {
   const [name, ...own] = args;
-  const work = await readCommand(name!, own);
+  const all = { PUBLIC_BASE_URL: "https://api.example.com/functions/v1", ...variables };
+  const env = (name: string) => (all as Record<string, string>)[name];
+  const work = await readCommand(name!, own, env);
   let out = "";
   const said: string[] = [];
-  const env = { PUBLIC_BASE_URL: "https://api.example.com/functions/v1", ...variables };
   const code = await work({
     sql,
     settings: { data_dir: "", database_url: "" },
-    env: (name) => (env as Record<string, string>)[name],
+    env,
     now_ms: Date.now,
     findConnector: connectorsOf(sql),
     print: (text) => out += text,

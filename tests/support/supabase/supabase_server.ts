@@ -98,7 +98,7 @@ export async function startSupabaseServer(
     await launchPostgres(
       programs,
       { path, password, account },
-      port,
+      { port, socket_folder: null },
       { fsync: "off", full_page_writes: "off", ...settings },
       join(folder, "log"),
     );
