@@ -111,7 +111,8 @@ Deno.test("the functions reach the server by its Unix socket, unless its path is
       await database.close();
       await server.stop();
     }
-  }));
+    // Its path must be short.
+  }, "/tmp"));
 
 Deno.test("endLeftoverServer() removes a pid file with another program's process, and sockets", () =>
   withTemporaryFolder(async (cluster) => {

@@ -5,9 +5,15 @@
 
 import { join } from "node:path";
 
-/** Runs the work with the path of a folder that does not exist yet, and removes it afterwards. */
-export async function withTemporaryFolder<T>(work: (path: string) => Promise<T>): Promise<T> {
-  const path = await Deno.makeTempDir({ prefix: "payments-test-" });
+/**
+ * Runs the work with the path of a folder that does not exist yet, and removes it afterwards.
+ * @param dir the folder around it, by default that of the system
+ */
+export async function withTemporaryFolder<T>(
+  work: (path: string) => Promise<T>,
+  dir?: string,
+): Promise<T> {
+  const path = await Deno.makeTempDir({ prefix: "payments-test-", ...(dir && { dir }) });
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o755);
   try {
     return await work(join(path, "data"));
