@@ -76,7 +76,7 @@ Deno.test("startPostgres() is durable and private, and logs nothing of clients, 
         listen_addresses: "127.0.0.1",
         log_min_error_statement: "panic",
         synchronous_commit: "on",
-        unix_socket_directories: `"${join(server.home, "postgres")}"`,
+        unix_socket_directories: server.socket_folder ? `"${server.socket_folder}"` : "",
       });
       const url = new URL(server.superuser_url);
       url.password = "wrong";
