@@ -162,13 +162,13 @@ async function measureLines(
   discarded: string[],
 ): Promise<Runs> {
   const runs: Runs = new Map(programs.map((program) => [program, {}]));
-  for (let repetition = 0; repetition <= repetitions; repetition++) {
+  for (let repetition = warmup ? 0 : 1; repetition <= repetitions; repetition++) {
     for (const line of LINES.filter((line) => line.includes(only))) {
       const passed = (performance.now() / 1000).toFixed(0).padStart(4);
       console.error(`${passed} s  ${repetition}: ${line}`);
       for (const program of programs.filter((program) => program.has(line))) {
-        const length_s = repetition > 0 ? seconds : warmup && program.warmup_s;
-        if (!length_s) continue;
+        const length_s = repetition > 0 ? seconds : program.warmup_s ?? 0;
+        if (length_s === 0) continue;
         const run = await program.measure(line, length_s).catch((error) => {
           discarded.push(`${line}, ${program.name}: ${error.message}`);
           return NO_RUN;
