@@ -20,15 +20,7 @@ import {
   sha256,
 } from "./archive_format.ts";
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
-import {
-  action,
-  CommandError,
-  print,
-  readVariable,
-  SQLSTATE,
-  sqlstateOf,
-  UsageError,
-} from "./command_line.ts";
+import { action, CommandError, print, SQLSTATE, sqlstateOf, UsageError } from "./command_line.ts";
 
 export const USAGE = `Usage:
   deno task archive --to PLACE [--account ACCOUNT] [--until DAY]
@@ -67,13 +59,13 @@ interface ArchivedEnvironment {
   last_sha256: string | null;
 }
 
-export const ACTIONS = action(["to", "account", "until", "check", "end"], (values) => {
+export const ACTIONS = action(["to", "account", "until", "check", "end"], (values, _, env) => {
   const { to, account = null, until, check: is_check = false, end: is_end = false } = values;
   if (is_check && is_end) throw new UsageError("--check and --end exclude each other");
   if (!is_end && !to) throw new UsageError("--to is missing: a folder, or s3://…");
   if (is_end && !account) throw new UsageError("--account is missing");
   const last_day = until === undefined ? null : readDay(until);
-  const store = is_end ? null : openArchiveStore(to!, readVariable);
+  const store = is_end ? null : openArchiveStore(to!, env);
   return async ({ sql }) => {
     const found = await sql<ArchivedEnvironment[]>`select * from pay.list_archives(${account})`;
     if (account !== null && found.length === 0) {

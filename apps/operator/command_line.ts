@@ -30,7 +30,7 @@ export class CommandError extends Error {
 }
 
 /** Reads a variable. */
-type Env = (name: string) => string | undefined;
+export type Env = (name: string) => string | undefined;
 
 /** The surroundings of a command. Tests pass their own. */
 export interface Surroundings {

@@ -6,7 +6,7 @@ import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
-import { readVariable, UsageError, type Values } from "./command_line.ts";
+import { type Env, UsageError, type Values } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 /** The usage text, for `--help` and after an unknown command. */
@@ -38,11 +38,13 @@ DATA_DIR. If that server is not running, it runs until the command is done.
 export type NewKey = ReturnType<typeof readNewKey>;
 
 /**
- * Reads the options of `create`, and API_KEY_PREFIX.
+ * Reads the options of `create`.
+ * @param env reads API_KEY_PREFIX
  * @throws {UsageError} if a value is invalid
  */
 export function readNewKey(
   values: Values<"mode" | "account" | "environment" | "name" | "scopes" | "expires" | "prefix">,
+  env: Env,
 ) {
   return {
     ...readPlace(values),
@@ -52,8 +54,7 @@ export function readNewKey(
     expires_at: values.expires === undefined ? null : readExpiry(values.expires),
     /** Null stands for that of the account's other keys. */
     prefix: readPrefix("--prefix", values.prefix),
-    first_prefix: readPrefix("API_KEY_PREFIX", readVariable("API_KEY_PREFIX")) ??
-      DEFAULT_KEY_PREFIX,
+    first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")) ?? DEFAULT_KEY_PREFIX,
   };
 }
 

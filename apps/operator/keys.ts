@@ -40,8 +40,8 @@ const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one
 export const ACTIONS: Actions = {
   create: action(
     ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
-    (values) => {
-      const key = readNewKey(values);
+    (values, _, env) => {
+      const key = readNewKey(values, env);
       return ({ sql }) => createKey(sql, key);
     },
   ),

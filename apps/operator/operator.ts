@@ -7,6 +7,7 @@
 
 import {
   type Actions,
+  type Env,
   print,
   printMessage,
   readAction,
@@ -119,10 +120,10 @@ async function runActions(
   args: readonly string[],
 ): Promise<number> {
   if (takes_url && args.length > 1) throw new UsageError(`Usage: deno task ${name} [URL]`);
-  const work = await readCommand(name, takes_url ? [] : args);
   const [url] = takes_url ? args : [];
-  const env: typeof readVariable = (name) =>
+  const env: Env = (name) =>
     name === "DATABASE_URL" ? url ?? readVariable(name) : readVariable(name);
+  const work = await readCommand(name, takes_url ? [] : args, env);
   // It is large, and the help needs none of it.
   const { connectorsOf, withOperatorDatabase } = await import("./operator_database.ts");
   return await withOperatorDatabase(env, async (sql, settings) => {
@@ -135,7 +136,7 @@ async function runActions(
 export async function readCommand(
   name: string,
   args: readonly string[],
-  env = readVariable,
+  env: Env = readVariable,
 ): Promise<Work> {
   const { ACTIONS, USAGE = "" } = await COMMANDS.find((each) => each.name === name)!.load();
   return readAction(name, args, ACTIONS!, USAGE, env);

@@ -237,7 +237,7 @@ Deno.test("docs/operations/configuration.md explains every setting of the code a
   for (const path of await projectFiles([".ts"], ["apps/", "shared/", "tools/testing/"])) {
     const text = await readProjectFile(path);
     for (
-      const [, name] of text.matchAll(/\b(?:env|read|env\.get|readVariable)\("([A-Z][A-Z_]+)"\)/g)
+      const [, name] of text.matchAll(/\b(?:env|read|env\.get)\("([A-Z][A-Z_]+)"\)/g)
     ) {
       read.add(name!);
     }

@@ -153,8 +153,7 @@ async function makeCluster(
 /**
  * Ends a server of this cluster whose parent process was killed, and removes `postmaster.pid` and
  * its sockets. The process id in that file can belong to another program by now, because containers
- * reuse ids soon.
- * The caller must hold the lock of the folder. Throws if the server does not end.
+ * reuse ids soon. The caller must hold the lock of the folder. Throws if the server does not end.
  */
 export async function endLeftoverServer(cluster: string): Promise<void> {
   const pid_file = join(cluster, "postmaster.pid");
