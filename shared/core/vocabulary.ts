@@ -187,6 +187,8 @@ export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
 
 /** The header of a request that asks for a fault, and of a response or delivery that has one. */
 export const FAULT_HEADER = "Sandbox-Fault";
+/** Tells that a response is the stored one of an earlier request. */
+export const REPLAYED_HEADER = "Idempotent-Replayed";
 
 /** Faults of each kind of target, in the order of the contract (§7). */
 export const FAULTS = {

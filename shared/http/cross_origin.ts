@@ -6,7 +6,7 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { ApiError } from "../core/errors.ts";
-import { FAULT_HEADER } from "../core/vocabulary.ts";
+import { FAULT_HEADER, REPLAYED_HEADER } from "../core/vocabulary.ts";
 import type { Env } from "./request_state.ts";
 
 /** Seconds that a browser may cache a preflight. */
@@ -44,7 +44,7 @@ export function crossOrigin(
     exposeHeaders: [
       "Request-Id",
       "Location",
-      "Idempotent-Replayed",
+      REPLAYED_HEADER,
       "Retry-After",
       FAULT_HEADER,
       "RateLimit",

@@ -9,7 +9,7 @@ import { RegExpRouter } from "hono/router/reg-exp-router";
 import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idGenerator } from "../core/ids.ts";
-import { FAULT_HEADER } from "../core/vocabulary.ts";
+import { FAULT_HEADER, REPLAYED_HEADER } from "../core/vocabulary.ts";
 import type { Scope } from "../schema/api_key.ts";
 import { MAX_BODY_BYTES, MAX_URL, SMALL_BODY_BYTES } from "../schema/limits.ts";
 import type { Health } from "../schema/service.ts";
@@ -22,9 +22,9 @@ import { bodyInParts } from "./body_in_parts.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
-import { observe, ownHeaders, REPLAYED_HEADER } from "./observe.ts";
+import { observe, ownHeaders } from "./observe.ts";
 import { type Route, scopeOf } from "./route.ts";
-import { asSent, parseBody, parseNoQuery, parseQuery } from "./parse_input.ts";
+import { asSent, parseBody, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
@@ -230,9 +230,7 @@ function checkRequest(
   state.idempotency_key = idempotency_key;
   const sent_id = c.req.param("id") ?? "";
   const decide = state.environment.read(c, { route, sent_id, idempotency_key });
-  const query = searchParams === NO_QUERY
-    ? parseNoQuery(route.query)
-    : parseQuery(route.query, searchParams);
+  const query = parseQuery(route.query, searchParams);
   const body = sent ? parseBody(route.body, sent) : undefined;
   route.refuse?.(body, state.key!.livemode);
 

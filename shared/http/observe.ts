@@ -30,8 +30,6 @@ const LOGGED_METHODS: ReadonlySet<string> = new Set([
   "OPTIONS",
 ]);
 
-export const REPLAYED_HEADER = "Idempotent-Replayed";
-
 /** The route of a request whose path has none, or that ended before. */
 const UNKNOWN_ROUTE = "unknown";
 

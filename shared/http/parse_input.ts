@@ -27,20 +27,18 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
   return input;
 }
 
-/** The parameters without a query, by schema. */
-const without_query = new WeakMap<z.ZodType, object>();
-
-/** Applies a schema to no query at all, once. Throws like `parseQuery`. */
-export function parseNoQuery<T>(schema: z.ZodType<T>): T {
-  const known = without_query.get(schema);
-  if (known !== undefined) return known as T;
-  const query = checkFields(schema, {});
-  without_query.set(schema, Object.freeze(query) as object);
-  return query;
-}
+/** The results of queries without parameters, which stay the same. */
+const defaults = new WeakMap<z.ZodType, object>();
 
 /** Applies a schema to a query. Throws `invalid_parameter` with the first parameter at fault. */
 export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
+  if (query.size > 0) return parseParameters(schema, query);
+  const known = defaults.get(schema) ?? Object.freeze(checkFields(schema, {})) as object;
+  defaults.set(schema, known);
+  return known as T;
+}
+
+function parseParameters<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
   // The libraries of Supabase add this name to the query of a call.
   const { forceFunctionRegion: _, ...values } = Object.fromEntries(query);
   refuseUnknownNames(schema, values);

@@ -77,7 +77,7 @@ export class FairQueue {
 
   /** Runs a job when it has its slots. Throws its errors and the refusals of `take`. */
   async run<T>(owners: Owners, job: () => Promise<T>): Promise<T> {
-    const slot = this.tryTake(owners) ?? await this.take(owners);
+    const slot = this.tryTake(owners) ?? await this.#wait(owners, 1);
     try {
       return await job();
     } finally {
@@ -92,7 +92,10 @@ export class FairQueue {
    */
   take(owners: Owners, parts = 1): Promise<Slot> {
     const slot = this.tryTake(owners, parts);
-    if (slot !== null) return Promise.resolve(slot);
+    return slot ? Promise.resolve(slot) : this.#wait(owners, parts);
+  }
+
+  #wait(owners: Owners, parts: number): Promise<Slot> {
     if (this.#isFull(owners)) return Promise.reject(this.#refusal("rate_limited"));
     return new Promise((resolve, reject) => {
       const { patience_ms } = this.#bounds;

@@ -111,20 +111,18 @@ export class FaultOfRequest {
     settings: SandboxSettings,
     decide: (access: Access) => Promise<T>,
   ): Promise<T> {
-    const takes = this.#fault === null && this.#is_open &&
-      settings.fault_kinds.includes("request");
-    return takes || this.#fault !== null
-      ? this.#decideWithFault(takes, access, settings, decide)
-      : decide(this.#counted(access));
+    const has_declared = this.#is_open && settings.fault_kinds.includes("request");
+    return this.#fault === null && !has_declared
+      ? decide(this.#counted(access))
+      : this.#decideWithFault(access, settings, decide);
   }
 
   async #decideWithFault<T>(
-    takes: boolean,
     access: Access,
     settings: SandboxSettings,
     decide: (access: Access) => Promise<T>,
   ): Promise<T> {
-    if (takes) {
+    if (this.#fault === null) {
       this.#fault = await this.#faults.take(this.#counted(access), targetOf(this.#requested));
       this.#c.get("state").is_counted = true;
     }
