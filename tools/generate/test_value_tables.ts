@@ -37,7 +37,7 @@ export const ACCOUNT_TABLE = renderTable(
 );
 
 /** Cards whose payments differ once they are saved with `off_session`, as the lines of a table. */
-export const SAVED_TABLE = renderTable(
+const SAVED_TABLE = renderTable(
   ["Saved card", "With the payer present", "`off_session`"],
   TEST_CARDS.flatMap(({ value, behaviour }) => {
     const { on_session, off_session } = SAVED_RESULTS[behaviour] ?? {};
@@ -55,7 +55,7 @@ const ENDS: Readonly<Record<string, string>> = {
 };
 
 /** The IBANs that act only in collections, as the lines of a table. */
-export const COLLECTION_TABLE = renderTable(
+const COLLECTION_TABLE = renderTable(
   ["IBAN with a mandate", "Payment", "`return_code`", "Instrument"],
   TEST_IBANS.flatMap(({ value, behaviour }) => {
     const result = TEST_RESULTS[behaviour];
@@ -68,10 +68,15 @@ export const COLLECTION_TABLE = renderTable(
   }),
 );
 
-export const OUTCOME_TABLE = renderTable(
+const OUTCOME_TABLE = renderTable(
   ["`outcome`", "Payment"],
   OUTCOMES.map((outcome) => [outcome, resultText(OUTCOME_RESULTS[outcome])]),
 );
+
+/** The tables of docs/errors.md, in no particular order. */
+export const VALUE_TABLES = [
+  ...[CARD_TABLE, ACCOUNT_TABLE, SAVED_TABLE, COLLECTION_TABLE, OUTCOME_TABLE],
+];
 
 function valueRow({ value, behaviour }: TestValue): string[] {
   return [value, resultText(TEST_RESULTS[OF_COLLECTIONS.has(behaviour) ? "approve" : behaviour])];

@@ -11,7 +11,7 @@ import type {
   CreateRefundInput,
   PayCheckoutInput,
 } from "../../client/mod.ts";
-import { explainError } from "../../../tools/generate/error_page.ts";
+import { explainError } from "../../../tools/generate/error_help.ts";
 import {
   CreateCheckoutBody,
   ListCheckoutsQuery,

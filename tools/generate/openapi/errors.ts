@@ -7,7 +7,7 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { ERROR_CODES, ErrorBody } from "../../../shared/schema/error.ts";
-import { ERROR_HELP } from "../error_help.ts";
+import { causeOf } from "../error_help.ts";
 import { errorExampleName } from "./examples.ts";
 import { headerRefs, WITH_KEY } from "./headers.ts";
 import { type Json, schemaRef } from "./schemas.ts";
@@ -96,7 +96,7 @@ function responseName(status: number, codes: readonly ErrorCode[]): string {
 
 function response(codes: readonly ErrorCode[]): Json {
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERROR_HELP[code].when}`).join("; "),
+    description: codes.map((code) => `\`${code}\`: ${causeOf(code)}`).join("; "),
     headers: headerRefs([
       ...WITH_KEY,
       ...(codes.some(isKept) ? ["Idempotent-Replayed"] : []),
