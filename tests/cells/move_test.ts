@@ -387,10 +387,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     for (const { id, attempts } of deliveries) {
       const times = arrivals.get(id)?.length ?? 0;
       // An attempt that took too long is recorded and repeated.
-      assert.ok(
-        times >= 1 && times <= attempts,
-        `${id}: ${times} arrivals, ${attempts} attempts`,
-      );
+      assert.ok(times >= 1 && times <= attempts, `${id}: ${times} arrivals, ${attempts} attempts`);
     }
     for (const { sql } of [a, b]) {
       await assertSilent(sql);
@@ -509,11 +506,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     const ended = await cells.run([...back, "--run"]);
     assert.equal(ended.code, 0, ended.output);
     assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["nothing", "open"]);
-    assert.deepEqual(await countersOf(a.sql), {
-      next_index: 7,
-      next_nonce: 8,
-      has_left: false,
-    });
+    assert.deepEqual(await countersOf(a.sql), { next_index: 7, next_nonce: 8, has_left: false });
   });
 });
 

@@ -28,10 +28,7 @@ testWith("haproxy", await findHaproxy() !== null, "two cells behind HAProxy", as
   const send = (method: string, path: string, key: string | null, body?: unknown) =>
     keyedCall(proxy.origin, method, path, { key, body });
   const pay = (key: string, mount = "/functions/v1") =>
-    send("POST", `${mount}/api-v1-payments/v1/payments`, key, {
-      amount: 1000,
-      currency: "EUR",
-    });
+    send("POST", `${mount}/api-v1-payments/v1/payments`, key, { amount: 1000, currency: "EUR" });
 
   await t.step("a payment is stored in the cell of its key", async () => {
     assert.deepEqual(
@@ -109,11 +106,7 @@ testWith(DEBIAN_15, await hasVersion(15), "deno task cells refuses PostgreSQL 15
   const old = await startSupabaseServer(15);
   try {
     const { superuser_url } = testServer();
-    const sides = [["source", old.url, superuser_url], [
-      "target",
-      superuser_url,
-      old.url,
-    ]] as const;
+    const sides = [["source", old.url, superuser_url], ["target", superuser_url, old.url]] as const;
     for (const [side, from, to] of sides) {
       const command = [`CELLS_FROM_URL=${from}`, `CELLS_TO_URL=${to}`, "status"];
       const { code, output } = await startCells(command).ended;

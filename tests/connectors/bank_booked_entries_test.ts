@@ -156,11 +156,7 @@ const CASES: Case[] = [
   ): Case => [`the bank's own code ${own} as no charge`, { is_out, own }, SPENT]),
   ["a charge that ISO 20022 does not name", { is_out, iso: "MDOP OTHR", own: "NCHG" }, CHARGED],
   ["a commission without tax", { is_out, iso: "MDOP COMT" }, CHARGED],
-  [
-    "a code of ISO 20022 before that of the bank",
-    { is_out, iso: "MDOP SALA", own: "NCHG" },
-    SPENT,
-  ],
+  ["a code of ISO 20022 before that of the bank", { is_out, iso: "MDOP SALA", own: "NCHG" }, SPENT],
   [
     "the id of a payout in the text of the payee",
     { is_out, text: `EREF+${PAYOUT.toUpperCase()} SVWZ+thanks` },
@@ -217,9 +213,7 @@ const CASES: Case[] = [
   ],
   ["a reference in RmtId", { detail: { RltdRmtInf: `<RmtId>${REFERENCE}</RmtId>` } }, PAID],
   ["a reference in Strd", {
-    detail: {
-      RmtInf: `<Strd><CdtrRefInf><CdtrRef>${REFERENCE}</CdtrRef></CdtrRefInf></Strd>`,
-    },
+    detail: { RmtInf: `<Strd><CdtrRefInf><CdtrRef>${REFERENCE}</CdtrRef></CdtrRefInf></Strd>` },
   }, PAID],
   ["a charge with the id of a payout", { is_out, iso: "ICDT CHRG", id: PAYOUT }, CHARGED],
   ["a credit with the id of a payout", { id: PAYOUT }, BACK],

@@ -281,10 +281,7 @@ const ENTRIES: [rule: string, members: Record<string, string | null>, events: st
   ],
   [
     "a debit with an id beside the UETR of another payout",
-    {
-      CdtDbtInd: "DBIT",
-      ...detail(`<EndToEndId>${ID.alone}</EndToEndId><UETR>${UETR}</UETR>`),
-    },
+    { CdtDbtInd: "DBIT", ...detail(`<EndToEndId>${ID.alone}</EndToEndId><UETR>${UETR}</UETR>`) },
     ["transfer succeeded alone"],
   ],
   ["a pending entry", { Sts: "PDNG" }, []],

@@ -96,10 +96,7 @@ const CASES: [rule: string, entry: Written, expected: Expected, warning?: RegExp
     { details: [{ payment_information_id: "P" }, { payment_information_id: "Q" }] },
   ],
   ["version 1 has batch and details directly in the entry", {
-    entry: {
-      Btch: "<PmtInfId>P</PmtInfId>",
-      TxDtls: "<Refs><EndToEndId>E</EndToEndId></Refs>",
-    },
+    entry: { Btch: "<PmtInfId>P</PmtInfId>", TxDtls: "<Refs><EndToEndId>E</EndToEndId></Refs>" },
   }, {
     batch: { message_id: null, payment_information_id: "P", transactions: null },
     details: [{ end_to_end_id: "E", amount_minor: 1000 }],

@@ -288,11 +288,7 @@ const OTHER = "<Id><IBAN>FR1420041010050500013M02606</IBAN></Id>";
 
 /** Statements that are not of the account, whatever is in them, and a warning. */
 const OTHERS: [name: string, account: string, content: string, warning?: RegExp][] = [
-  [
-    "with wrong sums",
-    OTHER,
-    balance("OPBD", "0.00") + balance("CLBD", "9.00") + writeEntry(),
-  ],
+  ["with wrong sums", OTHER, balance("OPBD", "0.00") + balance("CLBD", "9.00") + writeEntry()],
   ["in an unknown currency", OTHER, writeEntry({ Amt: "1.00 XAU" })],
   ["without an amount", OTHER, writeEntry({ Amt: null })],
   ["without a number", "", writeEntry(), /^a statement without an account is left out$/],

@@ -86,12 +86,7 @@ const METHODS: [name: string, ask: Ask, ...paths: string[]][] = [
   ["accept a dispute", send(disputeOperation(null)), "POST disputes/du_1/close"],
   ["sync a dispute", sync(disputeOperation(null)), "GET disputes/du_1"],
   ["sync by reference", sync(laterOperation("cancel")), "GET payment_intents/pi_1"],
-  [
-    "sync without a reference",
-    sync(operation()),
-    "GET payment_intents",
-    "GET payment_intents",
-  ],
+  ["sync without a reference", sync(operation()), "GET payment_intents", "GET payment_intents"],
   ["sync a refund", sync(laterOperation("refund")), "GET refunds"],
   ["poll for events", poll, "GET events"],
   ["poll for fees", pollForFees, "GET events", "GET events", "GET balance_transactions"],

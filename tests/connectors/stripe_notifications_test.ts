@@ -108,10 +108,7 @@ Deno.test("readNotification() checks the bytes as they are", async () => {
 const OBJECTS: Record<string, [object: Record<string, unknown>, references: string[]]> = {
   payment_intent: [intent(), ["pi_1:succeeded", "ch_1:fee"]],
   refund: [refund(), ["re_1:succeeded"]],
-  "charge.dispute": [
-    dispute("needs_response", [-1099, 1500]),
-    ["du_1:disputed", "du_1:fee"],
-  ],
+  "charge.dispute": [dispute("needs_response", [-1099, 1500]), ["du_1:disputed", "du_1:fee"]],
   payout: [payout("failed"), ["po_1:created", "po_1:returned"]],
   setup_intent: [setup(), ["seti_1:succeeded"]],
   "payment_method.automatically_updated": [keptCard(), ["pm_1:renewed visa 4242 2034-12"]],

@@ -233,9 +233,7 @@ const TIMES: [name: string, object: unknown, source: ProviderEventSource, at: nu
   ["the event without a movement", intent({ latest_charge: "ch_1" }), EVENT, NOW + 60],
   [
     "the charge without an event",
-    intent({
-      latest_charge: charge({ balance_transaction: "txn_1" }),
-    }),
+    intent({ latest_charge: charge({ balance_transaction: "txn_1" }) }),
     RESPONSE,
     NOW + 1,
   ],

@@ -201,10 +201,7 @@ const records = (text: string) => text.replace(/^\uFEFF/, "").trimEnd().split("\
 consoleCase("money is found in lists, and lists are saved as CSV", async (step, place) => {
   const { make } = place;
   const pay = (body: Record<string, unknown>) =>
-    make(SANDBOX, {
-      ...{ amount_minor: 5_000, currency: "EUR", outcome: "success" },
-      ...body,
-    });
+    make(SANDBOX, { ...{ amount_minor: 5_000, currency: "EUR", outcome: "success" }, ...body });
   const paid = await pay({ description: FORMULA });
   await pay({ currency: "USD" });
   const waiting = await pay({ settlement: "manual" });

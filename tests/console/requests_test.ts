@@ -11,9 +11,7 @@ const FAULTS = "/api-v1-sandbox/faults";
 consoleCase("requests appear, and each leads to its resource", async (step, place) => {
   const { make, send } = place;
   const { page, region, go, hash, link, press, see, field, heading, showsRows, ...on } = await place
-    .enter(
-      "#/requests",
-    );
+    .enter("#/requests");
   const rows = on.rows("Requests");
   const pay = (body: object) => make("payments", { amount: 700, currency: "EUR", ...body });
   await step("a request of a program appears without a reload", async () => {

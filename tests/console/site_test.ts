@@ -23,10 +23,7 @@ const SITES: [
   visits: [files: RegExp, max_bytes: number][],
 ][] = [
   ["Console", buildConsoleSite, [[/./, 125_000]]],
-  ["Checkout", buildCheckoutSite, [
-    [/^[^/]+$/, 60_000],
-    [/^card\/|\.(css|svg)$/, 60_000],
-  ]],
+  ["Checkout", buildCheckoutSite, [[/^[^/]+$/, 60_000], [/^card\/|\.(css|svg)$/, 60_000]]],
 ];
 
 for (const [name, build, visits] of SITES) {

@@ -123,10 +123,7 @@ Deno.test("a trace leads from the request of a sandbox to its deliveries", async
       const [, sent_trace, sent_span] = headers.get("traceparent")!.split("-");
       const { name, attributes } = own.find(({ id }) => id === sent_span)!;
       assert.equal(`${name} ${sent_trace}`, `delivery ${trace_id}`);
-      assert.deepEqual(
-        attributes["http.request.header.webhook-id"],
-        [headers.get("webhook-id")],
-      );
+      assert.deepEqual(attributes["http.request.header.webhook-id"], [headers.get("webhook-id")]);
     }
     const failed = own.find(({ failed }) => failed)!;
     assert.equal(failed.attributes["error.type"], "500");

@@ -123,10 +123,7 @@ Deno.test({
       const clicks = await Promise.all([1, 2].map(() => checkout(order(id))));
       assert.deepEqual(
         clicks.map(({ body }) => body),
-        [1, 2].map(() => ({
-          status: "completed",
-          url: null,
-        })),
+        [1, 2].map(() => ({ status: "completed", url: null })),
       );
       const row = await reaches(id, "paid");
       const [late] = (await client.webhookDeliveries.list({ payment_id: payment_id! })).data;
@@ -167,13 +164,7 @@ Deno.test({
     await t.step("a webhook without a valid signature changes nothing", async () => {
       const id = crypto.randomUUID();
       await sql`insert into public.orders ${
-        sql({
-          id,
-          user_id: ADA,
-          product: "print",
-          amount: 2500,
-          currency: "EUR",
-        })
+        sql({ id, user_id: ADA, product: "print", amount: 2500, currency: "EUR" })
       }`;
       const headers = {
         "Payment-Signature": `t=${Math.floor(Date.now() / 1000)},v1=${"0".repeat(64)}`,

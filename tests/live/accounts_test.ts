@@ -20,11 +20,7 @@ const OPERATIONS: [
   ["create", (given) => given.pay({}, { idempotency_key: "refused" }), 402],
   ["capture", (given, held) => given.call("POST", `/payments/${held}/capture`, { body: {} }), 402],
   ["cancel", (given, held) => given.call("POST", `/payments/${held}/cancel`), 402],
-  [
-    "refund",
-    (given, _, paid) => given.call("POST", `/payments/${paid}/refund`, { body: {} }),
-    201,
-  ],
+  ["refund", (given, _, paid) => given.call("POST", `/payments/${paid}/refund`, { body: {} }), 201],
 ];
 /** The secret, and the note for the operator. */
 const SECRETS: [name: string, secret: string | null, note: string][] = [

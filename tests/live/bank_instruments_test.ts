@@ -143,10 +143,7 @@ async function saveMandates(live: LiveBank, t: Deno.TestContext): Promise<void> 
       const again = await post("payments", using(instrument_id));
       assert.deepEqual(
         [again.http, again.error?.code],
-        end ? [409, "invalid_state"] : [
-          201,
-          undefined,
-        ],
+        end ? [409, "invalid_state"] : [201, undefined],
       );
       const { data } = await call("GET", `events?instrument_id=${instrument_id}`);
       const types = data.map(({ type }: { type: string }) => type);

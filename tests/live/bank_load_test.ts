@@ -86,10 +86,7 @@ Deno.test("files of a bridge beside other requests", (t) =>
         const file = LARGE_FILES[1]![1](IMPORTS_MAX);
         const responses = await Promise.all(
           [own, own, other].map((account, i) =>
-            post(
-              account,
-              `${file.replace(ACCOUNT, i === 2 ? IN_GBP.iban : ACCOUNT)}<!-- -->`,
-            )
+            post(account, `${file.replace(ACCOUNT, i === 2 ? IN_GBP.iban : ACCOUNT)}<!-- -->`)
           ),
         );
         const codes = responses.map(({ status, body }) => body.error?.code ?? status);

@@ -96,9 +96,7 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
     const path = `/api-v1-payments/v1/payments/${simulated}`;
     const ends = [await shown(given, id), (await given.service.call("GET", path)).body].map((
       of,
-    ) => [
-      ...[of.status, of.failure_code, of.failure_message, of.next_action, of.sequence],
-    ]);
+    ) => [...[of.status, of.failure_code, of.failure_message, of.next_action, of.sequence]]);
     assert.deepEqual(ends[0], ["failed", "expired", "The payer did not pay in time", null, 3]);
     assert.deepEqual(ends[1], ends[0]);
     const { status, cancellation_reason } = await intentOf(given, id);

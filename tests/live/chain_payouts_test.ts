@@ -229,11 +229,7 @@ chainCase("each transfer settles one payout", async (given, _signer, t) => {
     const other = await refund(payment, 100, to);
     await exported(account_id);
     await given.payByHand(to, 100);
-    const { hash } = await node.call<{ hash: Hex }>(
-      "eth_getBlockByNumber",
-      "0x1",
-      false,
-    );
+    const { hash } = await node.call<{ hash: Hex }>("eth_getBlockByNumber", "0x1", false);
     await given.world.mine(5);
     const cursor = JSON.stringify({ final: { number: 1, hash }, span: 2_000, pass: null });
     await sql`select pay.reread_account(${account_id}, ${cursor})`;

@@ -136,9 +136,7 @@ liveCase("attempts of a live checkout", async (given, t) => {
     callPage(service, token, { body, idempotency_key });
   await t.step("a card number is refused, also of a test card", async () => {
     for (const number of ["4242 4242 4242 4242", "5425 2334 3010 9903"]) {
-      const refused = await pay({
-        card: { number, exp_month: 12, exp_year: 2034, cvc: "123" },
-      });
+      const refused = await pay({ card: { number, exp_month: 12, exp_year: 2034, cvc: "123" } });
       assertRefused(refused, "invalid_parameter", "card.number");
       assert.ok(!refused.text.includes(number.slice(-4)), refused.text);
     }

@@ -181,10 +181,7 @@ Deno.test("events list and resend, endpoints list and reset work on what the san
       const listed = await command("events", "list", "--type", "payment.completed");
       const [event_id = ""] = listed.stdout.split("  ");
       const { created_at } = await client.events.retrieve(event_id);
-      assert.equal(
-        listed.stdout,
-        `${event_id}  payment.completed  ${payment.id}  ${created_at}\n`,
-      );
+      assert.equal(listed.stdout, `${event_id}  payment.completed  ${payment.id}  ${created_at}\n`);
       const json = await command("events", "list", "--payment", payment.id, "--json");
       assert.equal(JSON.parse(json.stdout).data.length, 2);
 

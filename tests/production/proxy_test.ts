@@ -108,10 +108,7 @@ testWith(
     await t.step("bodies that do not arrive wait at the proxy, limited by network", async () => {
       const { port } = new URL(origin);
       const slow = await Promise.all(Array.from({ length: NETWORK_REQUESTS + 5 }, async () => {
-        const connection = await Deno.connectTls({
-          port: Number(port),
-          caCerts: [TEST_AUTHORITY],
-        });
+        const connection = await Deno.connectTls({ port: Number(port), caCerts: [TEST_AUTHORITY] });
         const { send, close } = rawConnection(connection);
         const line = `POST ${PAYMENTS}`;
         const response = await send({ line, headers: { "Content-Length": "100" }, body: "{" });

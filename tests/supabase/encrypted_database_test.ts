@@ -56,10 +56,7 @@ testWith(DEBIAN_15, await hasVersion(15), "a database that accepts only TLS", as
     }, (line) => lines.push(line));
     const pay = async () => {
       const body = { amount: 100, currency: "EUR", outcome: "success" };
-      const { status, headers } = await keyedCall(process.origin, "POST", PAYMENTS, {
-        key,
-        body,
-      });
+      const { status, headers } = await keyedCall(process.origin, "POST", PAYMENTS, { key, body });
       const request_id = headers.get("Request-Id")!;
       await until("the request is logged", () => process.hasLogged(request_id));
       return status;

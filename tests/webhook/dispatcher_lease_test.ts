@@ -32,10 +32,7 @@ pollCase("leases a delivery again after its lease", async (t, service) => {
   await t.step("the late result of the first attempt is ignored", async () => {
     const before = await service.sql`select t::text from pay.webhook_deliveries t`;
     for (const delivered of [true, false]) {
-      await poll(service, AT + LEASE_MS, {
-        results: [resultOf(first!, delivered, AT)],
-        limit: 0,
-      });
+      await poll(service, AT + LEASE_MS, { results: [resultOf(first!, delivered, AT)], limit: 0 });
     }
     assert.deepEqual(await service.sql`select t::text from pay.webhook_deliveries t`, before);
   });
@@ -171,9 +168,7 @@ pollCase("is fast with thousands of waiting events", async (t, service) => {
     update pay.webhook_deliveries set leased_until = ${later}, attempt_count = 1 where sequence = 1`;
   const at = new Date(AT).toISOString();
   const countDue = () =>
-    service.count(
-      `webhook_deliveries where next_attempt_at <= '${at}' and leased_until is null`,
-    );
+    service.count(`webhook_deliveries where next_attempt_at <= '${at}' and leased_until is null`);
   const due = await countDue();
   assert.equal(due, ENDPOINTS * (EVENTS - 1));
   await t.step("a poll that leases nothing goes on where the last one stopped", async () => {

@@ -274,9 +274,7 @@ webhookCase("PUT delivery: url with too much in the inbox", async (_, service, h
     from generate_series(1, 5000) as n`;
   await service.sql`update pay.webhook_endpoints set inbox_position = 5001 where id = ${id}`;
   const change = () =>
-    service.call("PUT", `${ENDPOINTS}/${id}`, {
-      body: { delivery: "url", url: hooks.url("/") },
-    });
+    service.call("PUT", `${ENDPOINTS}/${id}`, { body: { delivery: "url", url: hooks.url("/") } });
   assertRefused(await change(), "invalid_state");
   const endpoint = await service.get(`${ENDPOINTS}/${id}`);
   assert.equal(endpoint.delivery, "inbox");

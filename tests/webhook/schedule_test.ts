@@ -82,10 +82,7 @@ scheduledCase("the jobs of pg_cron", async (t, database) => {
         Array(calls).fill({
           method: "POST",
           url: RELAY_URL,
-          headers: {
-            "Content-Type": "application/json",
-            Authorization: `Bearer ${RELAY_TOKEN}`,
-          },
+          headers: { "Content-Type": "application/json", Authorization: `Bearer ${RELAY_TOKEN}` },
           body: "{}",
           timeout_milliseconds: 2000,
         }),

@@ -407,9 +407,6 @@ const BAD_HEADERS: [name: string, value: string][] = [
 ];
 for (const [name, value] of BAD_HEADERS) {
   Deno.test(`sendWebhook() header ${JSON.stringify([name, value])} throws`, async () => {
-    await assert.rejects(
-      sendWebhook(toLoopback(3000, { headers: { [name]: value } })),
-      TypeError,
-    );
+    await assert.rejects(sendWebhook(toLoopback(3000, { headers: { [name]: value } })), TypeError);
   });
 }
