@@ -11,7 +11,6 @@ import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
 import { renderExposedColumns } from "./generate/exposed_columns_sql.ts";
 import { renderErrorPage } from "./generate/error_page.ts";
-import { renderFoldersDiagram } from "./generate/folders_diagram.ts";
 import { replaceBlock } from "./generate/generated_block.ts";
 import {
   renderClientReadme,
@@ -19,9 +18,7 @@ import {
   renderReadme,
   renderTestingPage,
 } from "./generate/installation.ts";
-import { renderLifecycleDiagram } from "./generate/lifecycle_diagram.ts";
 import { replaceNameLists } from "./generate/name_lists.ts";
-import { renderPlacesTable } from "./generate/places_table.ts";
 import { renderRailsTable } from "./generate/rails_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
 
@@ -41,20 +38,8 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {
-    path: "docs/architecture.md",
-    render: (committed) => {
-      const page = replaceBlock(committed, "lifecycle", renderLifecycleDiagram());
-      return replaceBlock(page, "folders", renderFoldersDiagram());
-    },
-  },
-  {
     path: "docs/contract.md",
-    render: (committed) =>
-      replaceBlock(
-        replaceBlock(committed, "places", renderPlacesTable()),
-        "rails",
-        renderRailsTable(),
-      ),
+    render: (committed) => replaceBlock(committed, "rails", renderRailsTable()),
   },
   { path: "supabase/schemas/exposed_columns.sql", render: renderExposedColumns },
   ...[

@@ -25,6 +25,7 @@ import type { Standing } from "../../shared/domain/payment_statuses.ts";
 import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { COSTLY_READS, LARGE_BODIES, PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import {
   LEDGER_ACCOUNTS,
@@ -47,6 +48,7 @@ import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 
 const PAGE = await readProjectFile("docs/contract.md");
+const ARCHITECTURE = await readProjectFile("docs/architecture.md");
 const UNITS_MS: Record<string, number> = { s: 1_000, min: 60_000, h: 3_600_000 };
 
 /** The text of a numbered section, on one line. */
@@ -108,6 +110,19 @@ function* standings(): Generator<Standing> {
 const possible = [...standings()].flatMap((standing) =>
   nextStatuses(standing).map((next) => `${standing.status},${next}`)
 );
+
+/** The arrows of the diagram in docs/architecture.md. `[*]` is the end. */
+const [, diagram] = /^stateDiagram-v2\n([^]*?)^```/m.exec(ARCHITECTURE)!;
+const drawn = [...diagram!.matchAll(/(\w+) --> (\S+?)(?::|$)/gm)]
+  .map(([, from, to]) => `${from},${to}`);
+const ends = PAYMENT_STATUSES.filter((status) =>
+  !possible.some((it) => it.startsWith(`${status},`))
+)
+  .map((status) => `${status},[*]`);
+
+const { sandboxes, live, long_waits, page_waits, key_checks, keyless } = PLACE_BOUNDS;
+const waits_for_turn = [COSTLY_READS, LARGE_BODIES]
+  .map(({ waiting_of_owner }) => ({ of_owner: waiting_of_owner, in_all: "–" }));
 
 /** The headers of a delivery. Only an attempt with a declared fault has Sandbox-Fault. */
 const sent: string[] = [];
@@ -180,6 +195,18 @@ const LISTS: [name: string, shown: readonly unknown[], expected: readonly unknow
     sorted(LEDGER_ACCOUNTS),
   ],
   ["every move of a payment and no other", sorted(moves), sorted(possible)],
+  [
+    "the moves of the diagram in docs/architecture.md",
+    sorted(drawn),
+    sorted([...possible, ...ends]),
+  ],
+  [
+    "the places of requests",
+    tableRows(PAGE, "The request").map(([, , ...numbers]) => numbers),
+    [sandboxes, live, long_waits, page_waits, ...waits_for_turn, key_checks, keyless].map((
+      { of_owner, in_all },
+    ) => [String(of_owner), String(in_all)]),
+  ],
   ["every operation and no other", operations.sort(), served.sort()],
   ["the filters of every list", filters, filters_of_queries],
   [

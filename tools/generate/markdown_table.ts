@@ -2,11 +2,7 @@
 
 /** Returns the lines of a table. The first column is code. */
 export function renderTable(head: readonly string[], rows: readonly string[][]): string[] {
-  return renderTextTable(head, rows.map(([first, ...rest]) => [`\`${first}\``, ...rest]));
-}
-
-export function renderTextTable(head: readonly string[], rows: readonly string[][]): string[] {
-  const cells = [[...head], ...rows];
+  const cells = [[...head], ...rows.map(([first, ...rest]) => [`\`${first}\``, ...rest])];
   const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
   const line = (row: readonly string[], fill = " ") =>
     `| ${row.map((cell, column) => cell.padEnd(widths[column]!, fill)).join(" | ")} |`;

@@ -3,27 +3,10 @@
  * the folders, and only the provider events move a payment, refund, dispute or transfer.
  */
 
+const ROOT = new URL("../../", import.meta.url);
+
 /** The folders that a folder imports, beside those that these reach. */
-export const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  "supabase/functions": ["shared/functions"],
-  "shared/functions": ["shared/sandbox", "shared/connectors"],
-  "shared/sandbox": ["shared/http"],
-  "shared/http": ["shared/domain"],
-  "shared/connectors": ["shared/domain"],
-  "shared/domain": ["shared/store", "shared/delivery"],
-  "shared/delivery": ["shared/core"],
-  "shared/store": ["shared/schema", "shared/jobs"],
-  "shared/schema": ["shared/core"],
-  "shared/jobs": ["shared/core"],
-  "shared/core": [],
-  "shared/domain/operations": ["shared/domain/transfers"],
-  "shared/domain/transfers": ["shared/domain/payments"],
-  "shared/domain/payments": ["shared/domain/providers"],
-  "shared/domain/webhooks": ["shared/domain/payments"],
-  "shared/domain/providers": ["shared/domain/changes"],
-  "shared/domain/keys": ["shared/domain/changes"],
-  "shared/domain/changes": [],
-};
+const ARROWS = readArrows(Deno.readTextFileSync(new URL("docs/architecture.md", ROOT)));
 
 const APPLY = "shared/domain/operations/apply_event.ts";
 /** The rules, which `applyEvent` alone reaches. */
@@ -53,7 +36,17 @@ const BEGINNING = "shared/domain/operations/operations.ts";
 const FIRST_EVENTS = ["payment.created", "transfer.created"];
 const AMENDS = "shared/domain/payments/apply_to_payment.ts";
 
-const ROOT = new URL("../../", import.meta.url);
+/** Reads the diagram of the folders: `core["shared/core"]` is a folder, and `-->` an arrow. */
+function readArrows(page: string): Readonly<Record<string, string[]>> {
+  const [, diagram] = /^flowchart LR\n([^]*?)^```/m.exec(page)!;
+  const folders = new Map(
+    [...diagram!.matchAll(/(\w+)\["([^"]+)"\]/g)].map(([, ...pair]) => pair as [string, string]),
+  );
+  const arrows = [...diagram!.matchAll(/(\w+)(?:\[[^\]]+\])? --> (\w+)/g)];
+  const targetsOf = (name: string) =>
+    arrows.filter(([, from]) => from === name).map(([, , to]) => folders.get(to!)!);
+  return Object.fromEntries([...folders].map(([name, folder]) => [folder, targetsOf(name)]));
+}
 
 /** The innermost folder of the table that has a path; undefined: none. */
 function folderOf(path: string): string | undefined {
@@ -80,7 +73,7 @@ function faultOf(from: string, to: string, names: readonly string[]): string | n
     const reached = reachedFrom(folder);
     const inner = target.startsWith("shared/domain/") && folder.startsWith("shared/domain/");
     if (!reached.has(target) && (inner || !reached.has(target.split("/", 2).join("/")))) {
-      return `no arrow leads from ${folder} to ${target} (ARROWS in tools/lint/imports.ts)`;
+      return `no arrow leads from ${folder} to ${target} in docs/architecture.md`;
     }
   }
   if (from.startsWith("packages/") && to.startsWith("apps/")) return "a package imports no program";
