@@ -8,7 +8,7 @@ export async function git(cwd: string, args: readonly string[]): Promise<string>
   return new TextDecoder().decode(stdout);
 }
 
-/** Returns the commit of a repository, and whether files differ from it; `unknown` outside of one. */
+/** Returns the commit of a repository, and whether files differ; `unknown` outside of one. */
 export async function readCommit(root: string): Promise<string> {
   try {
     const changes = await git(root, [

@@ -1,7 +1,8 @@
 /**
- * `deno task archive` writes the events and deliveries of live environments, which retention deletes
- * after 30 days, to a folder or an S3 bucket, one day after the other, with the sums of the ledger.
- * From then on retention deletes only what the archive has. `--check` reads an archive again.
+ * `deno task archive` writes the events and deliveries of live environments, which retention
+ * deletes after 30 days, to a folder or an S3 bucket, one day after the other, with the sums of the
+ * ledger. From then on retention deletes only what the archive has. `--check` reads an archive
+ * again.
  *
  * archive_format.ts describes the files, archive_store.ts the places.
  */

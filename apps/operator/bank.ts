@@ -393,7 +393,7 @@ async function hashOf(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Reads a file in pieces, each in the same memory: new memory for each would wait for its collection. */
+/** Reads a file in pieces, all in the same memory: new memory would wait for its collection. */
 async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
   using file = await Deno.open(path);
   const buffer = new Uint8Array(PIECE_BYTES);

@@ -83,7 +83,7 @@ interface FinalProviderEvent {
   currency: string;
 }
 
-/** Makes the service read the blocks after a final one again. Prints the transfers that are gone. */
+/** Makes the service read the blocks after a final one again. Prints transfers that are gone. */
 export async function rereadAccount(
   { id, from }: ReturnType<typeof readReread>,
   is_json: boolean,

@@ -1,8 +1,8 @@
 /**
  * The commands of `deno task providers` that settle operations and provider events. A result that
  * the operator decides takes the path of every provider event: the pure functions of
- * `shared/domain/operations` decide it, and `pay.record` writes it. So it cannot meet the result of a
- * worker twice.
+ * `shared/domain/operations` decide it, and `pay.record` writes it. So it cannot meet the result of
+ * a worker twice.
  */
 
 import type postgres from "postgres";

@@ -88,7 +88,7 @@ function batchesOf(places: readonly Place[]): Place[][] {
   return [...batches.values()];
 }
 
-/** Rotates the texts of a batch, and counts those that do not open. Returns the number of others. */
+/** Rotates the texts of a batch, and counts those that do not open. Returns how many do. */
 async function rotateBatch(
   sql: postgres.Sql,
   vault: Vault,

@@ -11,8 +11,9 @@ import type { InboxDelivery, InboxPage } from "./resources.ts";
 /** `GET /v1/webhook_endpoints/{id}/inbox` */
 export interface ReadInboxParams {
   /**
-   * `next_cursor` of an earlier read. It acknowledges the deliveries up to it, which needs the scope
-   * `webhooks:write`. Without it, the read begins with the first delivery that is not acknowledged.
+   * `next_cursor` of an earlier read. It acknowledges the deliveries up to it, which needs the
+   * scope `webhooks:write`. Without it, the read begins with the first delivery that is not
+   * acknowledged.
    */
   after?: string | undefined;
   /** Seconds to wait for a delivery, 0 to 20. By default 0 for one read, and 20 in an iteration. */

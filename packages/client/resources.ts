@@ -833,7 +833,7 @@ export type NextAction =
     currency: string;
     /** Time of the end. RFC 3339 in UTC, with milliseconds. */
     expires_at: string;
-    /** The text of a QR code that banking apps read (EPC069-12). Null unless the currency is EUR. */
+    /** The text of a QR code for banking apps (EPC069-12). Null unless the currency is EUR. */
     epc_qr: string | null;
   }
   /** Show the payer this address. */

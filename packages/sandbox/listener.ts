@@ -63,7 +63,7 @@ export async function openListener(client: PaymentsClient, wish: ListenerWish): 
   return made;
 }
 
-/** Returns the URL of a receiver without the parts that can be secrets: user, password and query. */
+/** Returns the URL of a receiver without possible secrets: user, password and query. */
 export function shownUrl({ origin, pathname }: URL): string {
   return origin + pathname;
 }

@@ -12,7 +12,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObj
 /** An object from JSON. Its members are own properties. */
 export type JsonObject = { [name: string]: JsonValue };
 
-/** Writes the canonical text of a value without lone surrogates, as `parseStrictJson` returns it. */
+/** Writes the canonical text of a value without lone surrogates, as of `parseStrictJson`. */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;

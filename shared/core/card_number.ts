@@ -75,8 +75,8 @@ const MAX_ENCODINGS = 3;
 
 const UUID = /(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])/gi;
 /**
- * Hex ids of 96 bits (object ids), 128 (MD5), 160 (SHA-1), 256 (SHA-256) and 512 (SHA-512), with `0x`
- * wallets and hashes of transactions.
+ * Hex ids of 96 bits (object ids), 128 (MD5), 160 (SHA-1), 256 (SHA-256) and 512 (SHA-512), with
+ * `0x` wallets and hashes of transactions.
  */
 const HEX_ID =
   /(?<![0-9a-z])(?:0x)?(?:(?:[0-9a-f]{8}){3,5}|[0-9a-f]{64}|[0-9a-f]{128})(?![0-9a-z])/gi;

@@ -16,7 +16,7 @@ const MASK = "***";
  */
 const STORED =
   /"(?:[a-z_]{1,40}_reference:[^"\\]*|[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[^"\\]*)"/g;
-/** API keys, secrets of endpoints and tokens of checkouts, anywhere in a text, also inside of a word. */
+/** API keys, secrets of endpoints and tokens of checkouts, anywhere in a text, also in a word. */
 const KEYS =
   /[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[0-9A-Za-z+/=_-]+|cht_[0-9a-f]{48}/g;
 

@@ -21,7 +21,7 @@ interface PayerSends<Target> {
   to: Target;
   /** The time for it in a sandbox. */
   window_ms: number;
-  /** When it is final: when the provider reports it, or later, as a chain can undo it until then. */
+  /** When it is final: when the provider reports it, or later, as a chain can undo it. */
   settles: "at_once" | "when_final";
 }
 

@@ -1,7 +1,7 @@
 /**
  * The routes of the payer's page of a checkout (contract §2). They take no API key: the token in a
- * header opens one checkout, of a sandbox or live. Whoever has none gets one and the same 404 before
- * the body is read.
+ * header opens one checkout, of a sandbox or live. Whoever has none gets one and the same 404
+ * before the body is read.
  */
 
 import type { Context, Hono, MiddlewareHandler } from "hono";

@@ -52,8 +52,8 @@ type Deps = Pick<
 const NO_ID = "none";
 
 /**
- * Creates a checkout. With a live key it takes a round trip more, which reads the accounts that take
- * the methods. The responses of these functions have a reference in place of the URL.
+ * Creates a checkout. With a live key it takes a round trip more, which reads the accounts that
+ * take the methods. The responses of these functions have a reference in place of the URL.
  */
 export async function createCheckout(
   deps: Deps,
@@ -125,7 +125,8 @@ export interface PayerRequest extends ServiceRequest {
 }
 
 /**
- * Makes an attempt. The response is the checkout with its payment, or for a payer the payment alone.
+ * Makes an attempt. The response is the checkout with its payment, or for a payer the payment
+ * alone.
  * @param id of the checkout; null: that of the payer
  */
 export async function payCheckout(

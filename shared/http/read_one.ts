@@ -14,7 +14,7 @@ type Reading =
     before?: (deps: Dependencies) => Promise<void>;
   };
 
-/** Makes the operation. Its path ends in `:id`, or the key has one such resource. One round trip. */
+/** Makes the operation. Its path ends in `:id`, or the key has one such resource. One trip. */
 export function readOne({ kind, before, ...named }: Reading): Route {
   return route({
     ...named,

@@ -301,9 +301,9 @@ export function authorizedEvent(operation: Operation): ProviderEvent {
 }
 
 /**
- * Makes the event that the payer has to authenticate, on the page for payers. The token of this step
- * is the provider's reference of the payment. Where the page is not hosted, the URL is that of the
- * operation that authenticates.
+ * Makes the event that the payer has to authenticate, on the page for payers. The token of this
+ * step is the provider's reference of the payment. Where the page is not hosted, the URL is that of
+ * the operation that authenticates.
  */
 export function challengeEvent(operation: Operation, { random, urls }: PayerPage): ProviderEvent {
   const { base_url, checkout_url } = urls;

@@ -17,8 +17,8 @@ export const ATTEMPT_HEADER = "Checkout-Attempt";
 export type PayPageBody = Omit<PayCheckoutBody, "instrument" | "authenticate">;
 
 /**
- * The parts of the page, one of which the payer needs: the fields; the step of the attempt, which is
- * at the payer's bank, a transfer, or nothing but time; or the end.
+ * The parts of the page, one of which the payer needs: the fields; the step of the attempt, which
+ * is at the payer's bank, a transfer, or nothing but time; or the end.
  */
 export type PageView =
   | ("form" | "action" | "transfer" | "processing")
@@ -65,7 +65,7 @@ export interface CheckoutPage extends
     creditor_name: string;
     /** Null: not known. */
     creditor_identifier: string | null;
-    /** The first day of a collection that begins now; null: the bank decides, or nothing is collected. */
+    /** The first day of a collection that begins now; null: the bank decides, or none. */
     collects_on: string | null;
   } | null;
   /** Whether any number of payers can pay. */

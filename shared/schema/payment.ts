@@ -114,7 +114,7 @@ export const BankTransferAction = z.object({
   currency: CurrencyCode,
   expires_at: Instant,
   epc_qr: z.string().nullable().describe(
-    "The text of a QR code that banking apps read (EPC069-12). Null unless the currency is EUR",
+    "The text of a QR code for banking apps (EPC069-12). Null unless the currency is EUR",
   ),
 }).describe("Show the payer these bank details");
 

@@ -34,7 +34,7 @@ export interface RequestLogEntry {
   at: string;
   /** The resource that it has made, or else the one of its response or its path. */
   resource_id?: string | null;
-  /** The declared fault that decided the response. `fault_id` is absent if a header asked for it. */
+  /** The fault that decided the response. `fault_id` is absent if a header asked for it. */
   fault?: string | null;
   fault_id?: string | null;
   /** RFC 3339: the time of the sandbox by which it was decided. Absent: it changes nothing. */

@@ -1,6 +1,6 @@
 /**
- * Rows as the texts of a composite type in an array, which PostgreSQL reads in a third of the time of
- * rows in JSON.
+ * Rows as the texts of a composite type in an array, which PostgreSQL reads in a third of the time
+ * of rows in JSON.
  */
 
 type Value = string | number | boolean | readonly (string | number)[] | null | undefined;

@@ -21,7 +21,7 @@ export function sql(parts: TemplateStringsArray, ...values: readonly unknown[]):
   return [text, values.map(textOf)];
 }
 
-/** Returns the template of calls such as `pay.list_bank_orders(${id})`: rows as objects, from JSON. */
+/** Returns the template of calls as `pay.list_bank_orders(${id})`: rows as objects, from JSON. */
 export function callsOf(database: Pick<Database, "query">) {
   return async <T>(...template: Parameters<typeof sql>): Promise<T[]> => {
     const [call, parameters] = sql(...template);

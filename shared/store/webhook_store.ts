@@ -374,8 +374,8 @@ export class WebhookStore {
   }
 
   /**
-   * Writes the words by which a search finds the newest payments, unless the last run began a moment
-   * ago: a run looks at every environment. After an error the next run writes them.
+   * Writes the words by which a search finds the newest payments, unless the last run began a
+   * moment ago: a run looks at every environment. After an error the next run writes them.
    */
   writeSearchWords(): Promise<void> {
     const now = performance.now();

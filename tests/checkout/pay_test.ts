@@ -1,6 +1,6 @@
 /**
- * The page for payers in a real browser, over the local start: a payer pays by hand by every method,
- * and a stranger gets nothing through it.
+ * The page for payers in a real browser, over the local start: a payer pays by hand by every
+ * method, and a stranger gets nothing through it.
  */
 
 import assert from "node:assert/strict";

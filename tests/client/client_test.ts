@@ -64,7 +64,7 @@ Deno.test("create() retries with the same body and key after 5xx", () =>
     },
   ));
 
-/** The requests that calls send. All but GET carry an idempotency key, and an id is one segment of the path. */
+/** The requests that calls send. All but GET have an idempotency key; an id is one segment. */
 const CALLS: Record<string, (client: PaymentsClient) => unknown> = {
   "DELETE payments/v1/webhook_endpoints/whe_1 ": (client) =>
     client.webhookEndpoints.delete("whe_1"),

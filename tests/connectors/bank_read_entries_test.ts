@@ -1,4 +1,4 @@
-/** Entries and details of bank statements: what is booked, in which direction, and what it tells. */
+/** Entries and details of bank statements: what is booked, its direction, and what it tells. */
 
 import assert from "node:assert/strict";
 import type { DetailRecord, EntryRecord } from "../../shared/connectors/bank/read_records.ts";

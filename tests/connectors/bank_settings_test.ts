@@ -1,4 +1,4 @@
-/** The accounts at a bank: their numbers, their settings, and what these do to payments and files. */
+/** The accounts at a bank: numbers, settings, and what these do to payments and files. */
 
 import assert from "node:assert/strict";
 import { bankConnector } from "../../shared/connectors/bank/bank_connector.ts";

@@ -1,4 +1,4 @@
-/** Fees of payouts: the limits of the account bound every transaction, whatever the nodes report. */
+/** Fees of payouts: the account's limits bound every transaction, whatever nodes report. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

@@ -1,8 +1,8 @@
 /**
  * Second readers of the connector: stripe-mock checks each request against Stripe's OpenAPI
  * document, and Stripe's own package has the types of the objects and events that the connector
- * reads. The type check of this file is one of the tests. stripe-mock keeps no state and returns no errors of its own, so it tells nothing about the
- * behaviour of Stripe.
+ * reads. The type check of this file is one of the tests. stripe-mock keeps no state and returns no
+ * errors of its own, so it tells nothing about the behaviour of Stripe.
  */
 
 import assert from "node:assert/strict";

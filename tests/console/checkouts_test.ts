@@ -1,4 +1,4 @@
-/** Checkouts in the console: a link from its form to its cancel, and the form of one for an order. */
+/** Checkouts in the console: a link from its form to its cancel, and the form for an order. */
 
 import assert from "node:assert/strict";
 import { consoleCase, PHONE } from "../support/console/console_case.ts";

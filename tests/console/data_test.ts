@@ -1,6 +1,7 @@
 /**
- * The modules of apps/console/data that need no page: words for names of the API, the judgement of a
- * key, amounts, times, idempotency keys, and the health of an endpoint. Also the body of a create.
+ * The modules of apps/console/data that need no page: words for names of the API, the judgement of
+ * a key, amounts, times, idempotency keys, and the health of an endpoint. Also the body of a
+ * create.
  */
 
 import assert from "node:assert/strict";

@@ -17,7 +17,7 @@ const READING = SCOPES.filter((scope) => scope.endsWith(":read"));
 /** Buttons of a page that send nothing but reads. */
 const READS = /^(Copy|Export CSV|Clear|Save filter|Forget|API calls|Show|Hide)/;
 
-/** The pages of a sandbox: of the sections, of forms, of a resource of each kind, of a comparison. */
+/** The pages of a sandbox: sections, forms, a resource of each kind, a comparison. */
 async function pagesOf(place: ConsoleCase): Promise<string[]> {
   const { ids, waiting, unreachable } = await makeOneOfEach(place);
   const [one, other] = waiting;

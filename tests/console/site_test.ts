@@ -1,6 +1,6 @@
 /**
- * The built console and the built page for payers: their sizes, their content security policies, and
- * their folders for any host.
+ * The built console and the built page for payers: their sizes, their content security policies,
+ * and their folders for any host.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * Tables in every width: the columns that they show, the action that stays, and the box that scrolls
- * if even these do not fit. Every view is measured by `look.ts`.
+ * Tables in every width: the columns that they show, the action that stays, and the box that
+ * scrolls if even these do not fit. Every view is measured by `look.ts`.
  */
 
 import assert from "node:assert/strict";

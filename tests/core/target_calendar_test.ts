@@ -1,4 +1,4 @@
-/** The calendar of TARGET: published closing days of many years, steps of days, and cut-off times. */
+/** The calendar of TARGET: published closing days of years, steps of days, cut-off times. */
 
 import assert from "node:assert/strict";
 import {

@@ -1,7 +1,7 @@
 /**
  * The invariants (`pay.invariant_*`) find nothing after ordinary work of every kind. Each finds a
- * violation of its promise that the test writes past all other guards. idempotency_catalogue_test.ts
- * looks at them after every operation.
+ * violation of its promise that the test writes past all other guards.
+ * idempotency_catalogue_test.ts looks at them after every operation.
  */
 
 import assert from "node:assert/strict";

@@ -30,7 +30,8 @@ const MAX_ROWS = 2 * PAGE_ROWS + OTHER_ROWS;
 const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
 /**
  * Each row needs one page of its table and a part of an index page; the deliveries of a subject are
- * found one by one. The constant is for indexes in which nothing is found, which planning reads too.
+ * found one by one. The constant is for indexes in which nothing is found, which planning reads
+ * too.
  */
 const pagesFor = (rows: number, { kind, filters }: FilteredList) =>
   (kind === "webhook_deliveries" && "subject_id" in filters ? 2.2 : 1.2) * rows + 60;

@@ -1,6 +1,6 @@
 /**
- * Plans and the indexes that they use. The plans of statements depend on options of their functions;
- * on_postgres_15.ts checks a whole run for compiled statements.
+ * Plans and the indexes that they use. The plans of statements depend on options of their
+ * functions; on_postgres_15.ts checks a whole run for compiled statements.
  */
 
 import assert from "node:assert/strict";

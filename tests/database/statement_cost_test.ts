@@ -132,7 +132,7 @@ costCase("pay.poll_deliveries() reads few pages with a large backlog", async (_,
   assertFew(`a poll of ${EACH}`, await pages(poll, parameters(leased)), 1_500);
 });
 
-/** As many as an environment can have slots for, and how many deliveries they may lease together. */
+/** As many as an environment has slots for, and the deliveries that they may lease together. */
 const ENDPOINTS = 64;
 const OF_ALL = 64;
 /** Rows for each endpoint. If each read all that one alone may lease, it would be 4 300. */

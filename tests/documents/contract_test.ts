@@ -1,6 +1,7 @@
 /**
- * The lists and tables of docs/contract.md agree with the schemas, rules and limits of the code, and
- * sentences of it and of other documents list the rails for which `RAILS` says so, and no others.
+ * The lists and tables of docs/contract.md agree with the schemas, rules and limits of the code,
+ * and sentences of it and of other documents list the rails for which `RAILS` says so, and no
+ * others.
  */
 
 import assert from "node:assert/strict";

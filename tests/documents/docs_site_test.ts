@@ -1,7 +1,7 @@
 /**
- * The documentation as pages: it has every document, every link of every page leads to a file and an
- * anchor of the site, and it names no other host. In a browser it has navigation, a search, light
- * and dark, and breaks no rule of accessibility.
+ * The documentation as pages: it has every document, every link of every page leads to a file and
+ * an anchor of the site, and it names no other host. In a browser it has navigation, a search,
+ * light and dark, and breaks no rule of accessibility.
  */
 
 import assert from "node:assert/strict";

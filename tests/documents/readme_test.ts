@@ -143,7 +143,7 @@ async function runBlocks(
   });
 }
 
-/** Runs the programs in other languages. All use one idempotency key, so they create one payment. */
+/** Runs the programs in other languages. With one idempotency key, they create one payment. */
 async function runPrograms(t: Deno.TestContext, folder: string) {
   const ids = new Set<string>();
   for (const program of PROGRAMS) {

@@ -19,7 +19,7 @@ interface Sending {
   at_ms?: number;
 }
 
-/** Decides a create, as a route does. A text is sent as it is, members in a body of 1000 EUR cents. */
+/** Decides a create, as a route does. A text is sent as is, members in a body of 1000 EUR cents. */
 function send(
   body: SentBody,
   { livemode = false, at_ms = NOW_MS }: Sending = {},

@@ -233,7 +233,7 @@ for (const [method_kind, body, end, is_sent] of PAYEES) {
   });
 }
 
-/** Bodies of captures and refunds by the field that is refused. create_body_test.ts has all amounts. */
+/** Bodies of captures and refunds by the refused field. create_body_test.ts has all amounts. */
 const BODIES: [param: string | null, ...bodies: string[]][] = [
   [null, "", "{}", '{"amount":400,"amount_minor":400}'],
   ["amount", ...["0", "1.0", '"100"', "null"].map((literal) => `{"amount":${literal}}`)],

@@ -132,7 +132,7 @@ Deno.test("transactionHash() does not depend on the case of an address", () => {
   assert.equal(transactionHash(5, "EUR", WALLET), transactionHash(5, "EUR", lower));
 });
 
-/** [fault, operation, behaviour of the instrument, rail, reply]. `manual`: of a manual settlement. */
+/** [fault, operation, behaviour of the instrument, rail, reply]. `manual`: settled manually. */
 const FAULTS: [
   ProviderFault["fault"],
   ProviderOp,

@@ -13,7 +13,7 @@ const SHOPS = [
   "examples/supabase_orders/supabase/functions/_shared/orders.ts",
 ];
 
-/** The statuses in the names of the events of payments. The first event shows one that is pending. */
+/** The statuses in the names of payments' events. The first event shows one that is pending. */
 const statusesIn = (text: string) =>
   [...text.matchAll(/payment\.(\w+)/g)].map(([, name]) => name === "created" ? "pending" : name!);
 const part = (text: string, pattern: RegExp) => pattern.exec(text)![1]!;

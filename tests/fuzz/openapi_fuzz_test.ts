@@ -1,6 +1,6 @@
 /**
- * Odd values in every field of every operation: at the limits of RFC 3339, `timestamptz`, `Date` and
- * PostgreSQL's integers, of another kind, and in any mixture with values of other requests. No
+ * Odd values in every field of every operation: at the limits of RFC 3339, `timestamptz`, `Date`
+ * and PostgreSQL's integers, of another kind, and in any mixture with values of other requests. No
  * response is a 5xx, and every response matches the document
  * (tests/support/service/openapi_check.ts checks every call of a test). `SEED` chooses other
  * mixtures, `RUNS` sets their number.

@@ -1,7 +1,8 @@
 /**
  * Card numbers in fields that take none: each place of a body refuses a valid number, and the error
- * does not repeat it. core/card_number_test.ts has numbers and spellings, domain/create_body_test.ts
- * `card.number`, and logs_test.ts headers, paths, queries, logs and tables.
+ * does not repeat it. core/card_number_test.ts has numbers and spellings,
+ * domain/create_body_test.ts `card.number`, and logs_test.ts headers, paths, queries, logs and
+ * tables.
  */
 
 import assert from "node:assert/strict";

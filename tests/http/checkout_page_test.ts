@@ -1,6 +1,7 @@
 /**
- * The routes of the payer's page of a checkout (contract §2): the token in a header opens one checkout
- * without an API key, and nothing else. The cases send the requests of the page, and of strangers.
+ * The routes of the payer's page of a checkout (contract §2): the token in a header opens one
+ * checkout without an API key, and nothing else. The cases send the requests of the page, and of
+ * strangers.
  */
 
 import assert from "node:assert/strict";

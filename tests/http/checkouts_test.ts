@@ -73,7 +73,7 @@ type Step =
 type Row = [step: Step, response?: unknown[] | null, page?: string];
 const CONFLICT = [409, "invalid_state"];
 
-/** [what happens; the checkout; each step with its response, and what the page then shows; the status] */
+/** [what happens; the checkout; steps with their response, and what the page then shows; status] */
 const CASES: [name: string, body: Body, steps: Row[], status: string][] = [
   ["a decline, and another card", { return_url: "https://shop.example/back" }, [
     [DECLINED, ["open", "declined", 0], "form"],

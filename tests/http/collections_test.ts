@@ -66,7 +66,7 @@ serviceCase("a collection has its result on the due date", async (t, service) =>
   await assertSilent(service.sql);
 });
 
-/** Uses of one mandate, one after the other: [name, uses of days, sequence and param of the error] */
+/** Uses of one mandate in turn: [name, uses of days, sequence and param of the error] */
 const USES: [string, [days: number, sequence: string, param: string | null][]][] = [
   ["recurring, then everything but first and one_off", [
     [0, "recurring", null],

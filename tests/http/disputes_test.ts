@@ -1,6 +1,6 @@
 /**
- * Disputes over HTTP (contract §3): evidence, and refusals after the end. tests/model has every move
- * of a dispute, also in time, with its events and its money.
+ * Disputes over HTTP (contract §3): evidence, and refusals after the end. tests/model has every
+ * move of a dispute, also in time, with its events and its money.
  */
 
 import assert from "node:assert/strict";

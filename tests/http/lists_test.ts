@@ -1,7 +1,8 @@
 /**
  * Every list over the resources of the catalogue (contract §5): pages of each size hold all items
- * once, newest first, and each filter, alone and together with others, keeps the items that have its
- * value. search_test.ts has `search`, totals_test.ts `include`, request_story_test.ts `resource_id`.
+ * once, newest first, and each filter, alone and together with others, keeps the items that have
+ * its value. search_test.ts has `search`, totals_test.ts `include`, request_story_test.ts
+ * `resource_id`.
  */
 
 import assert from "node:assert/strict";

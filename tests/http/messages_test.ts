@@ -322,7 +322,7 @@ serviceCase("messages of errors name the fault and the value to send", async (_,
   assert.equal(page, committed, "read the new messages, then write them: UPDATE_MESSAGES=1");
 });
 
-/** The messages of each field of each operation. Those of the same words are one, with its fields. */
+/** The messages of each field of each operation. Those of equal words are one, with its fields. */
 async function fieldLines(service: TestService): Promise<Line[]> {
   /** By wording: the mistakes and the message of the first field, and the names of all. */
   const wordings = new Map<string, Line & { names: Set<string> }>();

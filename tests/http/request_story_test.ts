@@ -1,6 +1,6 @@
 /**
- * The resource that a request has made, the declared fault that decided it, and its events (contract
- * §5): also of a request whose response is an error, by any clock of the sandbox.
+ * The resource that a request has made, the declared fault that decided it, and its events
+ * (contract §5): also of a request whose response is an error, by any clock of the sandbox.
  */
 
 import assert from "node:assert/strict";

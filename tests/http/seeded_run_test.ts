@@ -41,7 +41,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   readChanges: "it is no part of a run",
   resetSandbox: "it begins the run again, so no transcript has it",
 };
-/** Requests of the catalogue whose responses depend on the real time or on the speed of a receiver. */
+/** Requests of the catalogue whose responses depend on real time or the speed of a receiver. */
 const WITH_REAL_TIME = [
   "createWebhookEndpoint receiver",
   "triggerWebhook inbox",

@@ -137,7 +137,7 @@ const ENDS = [
   "eraseCustomer",
 ];
 
-/** Sends the catalogue in the other environment. Returns an id of each kind, of what has not ended. */
+/** Sends the catalogue in the other environment. Returns an unended resource of each kind. */
 async function fillOther(service: TestService): Promise<Record<string, string>> {
   const saved = firstValues();
   const key = service.other.text;

@@ -53,7 +53,7 @@ async function assertQuick(service: TestService): Promise<void> {
   }
 }
 
-/** Requests of an account that wait: the lock, the function that waits for it, and its responses. */
+/** Requests of an account that wait: the lock, the function that waits for it, its responses. */
 interface Hanging {
   name: string;
   has_seed?: boolean;

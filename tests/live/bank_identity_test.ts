@@ -1,4 +1,4 @@
-/** Entries that the files of a bank name in different ways: each is booked once, and none is lost. */
+/** Entries that a bank's files name in different ways: each is booked once, and none is lost. */
 
 import assert from "node:assert/strict";
 import {

@@ -21,8 +21,8 @@ import { writeRecallReply, writeReport } from "../support/connectors/bank_file.t
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 /**
- * `total` books the first and the third order together, `single` the first alone, `third` the third.
- * `report` rejects the second one, `recall` recalls it. `back` takes the first one back.
+ * `total` books the first and the third order together, `single` the first alone, `third` the
+ * third. `report` rejects the second one, `recall` recalls it. `back` takes the first one back.
  */
 type Step = "total" | "single" | "third" | "report" | "recall" | "back";
 const KINDS = ["collection", "transfer", "refund"] as const;

@@ -241,7 +241,7 @@ async function keepMandates(live: LiveBank, t: Deno.TestContext): Promise<void> 
     const [iban] = Vault.read(keys).fingerprints(PAYER.iban, "M1");
     await sql`update pay.instruments set iban = ${iban!}`;
   };
-  /** [criterion, keys with which the mandate was used last, IBAN, HTTP status, param, key after it] */
+  /** [criterion, keys of the mandate's last use, IBAN, HTTP status, param, key after it] */
   const USES: [string, string, string, number, string | undefined, string][] = [
     ["the newest key", NEWER, PAYER.iban, 201, undefined, "k2"],
     ["an older key", KEYS, PAYER.iban, 201, undefined, "k2"],

@@ -190,7 +190,7 @@ function runIn(program: string, ...args: string[]): SampleLanguage["open"] {
   });
 }
 
-/** Imports each sample as a module with a console of its own, so that it can run in this process. */
+/** Imports each sample as a module with its own console, so that it can run in this process. */
 function runHere(env: Readonly<Record<string, string>>): SampleRunner {
   const before = new Map(Object.keys(env).map((name) => [name, Deno.env.get(name)]));
   for (const [name, value] of Object.entries(env)) Deno.env.set(name, value);

@@ -1,4 +1,4 @@
-/** Pages of lists: those that share statements, and those that read only the rows that they show. */
+/** Pages of lists: those that share statements, and those that read only rows that they show. */
 
 import assert from "node:assert/strict";
 import { isCheap, isPlain, type PageRequest } from "../../shared/store/page_request.ts";

@@ -1,6 +1,6 @@
 /**
- * Draws the CPU times of docs/benchmarks.md as a picture (SVG). It is drawn from the table of the page,
- * so both have the same figures.
+ * Draws the CPU times of docs/benchmarks.md as a picture (SVG). It is drawn from the table of the
+ * page, so both have the same figures.
  */
 
 /** The part of the page with the table. */

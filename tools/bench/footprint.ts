@@ -1,4 +1,6 @@
-/** The size of the code that a start of each function loads: its minified entry and static imports. */
+/**
+ * The size of the code that each function loads at its start: minified entry and static imports.
+ */
 
 import { join } from "node:path";
 import { PROJECT_DIR } from "./product.ts";

@@ -1,7 +1,7 @@
 /**
- * Programs of others with the same kind of requests: stripe-mock, which stores nothing, localstripe,
- * which stores in memory, and Formance's ledger, which stores in PostgreSQL. A program that is not
- * installed is named and left out.
+ * Programs of others with the same kind of requests: stripe-mock, which stores nothing,
+ * localstripe, which stores in memory, and Formance's ledger, which stores in PostgreSQL. A program
+ * that is not installed is named and left out.
  */
 
 import { freePort } from "../../tests/support/common/free_port.ts";

@@ -17,7 +17,7 @@ export interface Run {
   per_second: number;
   /** NaN if it was not measured. */
   p99_ms: number;
-  /** CPU microseconds of a request in all processes of the program; NaN on systems without /proc. */
+  /** CPU microseconds of a request in all processes of the program; NaN without /proc. */
   cpu_us: number;
   /** Those of them in PostgreSQL; NaN for a program without one. */
   postgres_us: number;

@@ -33,8 +33,8 @@ export function startReceiver(atEnd: AtEnd): void {
 }
 
 /**
- * Inserts the deliveries of the oldest events; the dispatcher finds them at its next tick. Their ids
- * begin with the times of the events, because retention deletes by the time in the id.
+ * Inserts the deliveries of the oldest events; the dispatcher finds them at its next tick. Their
+ * ids begin with the times of the events, because retention deletes by the time in the id.
  */
 export async function measureWebhooks(
   product: Product,

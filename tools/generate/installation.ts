@@ -89,7 +89,7 @@ your project.
    \`\`\``;
 });
 
-/** Returns packages/sandbox/README.md, which npm shows, with the installation and the first start. */
+/** Returns packages/sandbox/README.md, which npm shows, with installation and first start. */
 export const renderPackageReadme = pageWith("installation", ({ is_published }) => {
   if (is_published) {
     return `\`\`\`console

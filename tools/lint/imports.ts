@@ -17,7 +17,7 @@ const RULES = [
   "shared/domain/payments/received_money.ts",
   "shared/domain/transfers/apply_to_transfer.ts",
 ];
-/** The steps, which write a status, and their exports that move nothing. Only the rules take them. */
+/** The steps, which write a status, and their exports that move nothing. Only rules take them. */
 const STEPS: Readonly<Record<string, readonly string[]>> = {
   "shared/domain/payments/payment_steps.ts": ["CAPTURE_WINDOW_MS", "declineResponse"],
   "shared/domain/payments/refund_payment.ts": ["refundOf", "sampleRefund"],

@@ -12,7 +12,7 @@ const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
 const GRACE_MS = 5_000;
 /** Runs after which a process is replaced, because loaded files and failed tests leave things. */
 const RUNS = 2_000;
-/** Deadline of the first run of a test. Slower ones, such as those that measure time, are left out. */
+/** Deadline of the first run of a test. Slower ones, as those that measure time, are left out. */
 const LEARN_MS = { pure: 10_000, database: 90_000 };
 
 export async function copyProject(root: string): Promise<string> {

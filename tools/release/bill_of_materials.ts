@@ -96,7 +96,7 @@ function billOfParts(
   return { ...bill, components, dependencies };
 }
 
-/** Returns the parts whose license must be read by a person before a release, a sentence for each. */
+/** Returns the parts whose license a person must read before a release, a sentence for each. */
 export function findLicenseProblems(components: readonly Component[]): string[] {
   return components.filter(({ license }) => !isAllowed(license)).map((one) =>
     `${titleOf(one)} has the license ${

@@ -1,8 +1,8 @@
 /**
  * `deno task release VERSION` prepares a release: it writes the hashes of the new migrations to
  * supabase/releases.json. Commit the file. The command fails if the schema, the versions or the
- * changelog do not agree. It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose
- * user must be a superuser.
+ * changelog do not agree. It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL,
+ * whose user must be a superuser.
  *
  * `deno task release --check [VERSION]` makes all files of the release, and checks everything but
  * the upload. The workflow of a tag gives the version, whose release must be prepared.

@@ -1,7 +1,7 @@
 /**
- * Builds the page for payers in memory: its two scripts bundled by `deno bundle`, each with a copy of
- * the document whose policy is a header, and the style sheet. The card step of live checkouts has its
- * own, because only its policy names the hosts of Stripe.
+ * Builds the page for payers in memory: its two scripts bundled by `deno bundle`, each with a copy
+ * of the document whose policy is a header, and the style sheet. The card step of live checkouts
+ * has its own, because only its policy names the hosts of Stripe.
  */
 
 import { APPLICATION_HEADERS, fileOf, readAssets } from "./assets.ts";
@@ -57,8 +57,8 @@ function apiOf(base_url: string): string {
 }
 
 /**
- * Allows files of this origin and requests to the API. With Stripe also its script, its frames and its
- * API; without it no HTML that scripts make from text.
+ * Allows files of this origin and requests to the API. With Stripe also its script, its frames and
+ * its API; without it no HTML that scripts make from text.
  */
 function policyFor(base_url: string, stripe: typeof STRIPE | null): string {
   return [

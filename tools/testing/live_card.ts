@@ -1,7 +1,7 @@
 /**
- * `STRIPE_TEST_KEY=sk_test_… deno task test --live-card` runs the tests of the paths that only Stripe
- * itself can prove. They make payments in the test mode of the key's account, so no other run
- * includes them.
+ * `STRIPE_TEST_KEY=sk_test_… deno task test --live-card` runs the tests of the paths that only
+ * Stripe itself can prove. They make payments in the test mode of the key's account, so no other
+ * run includes them.
  */
 
 import { isLoopback } from "../../shared/core/loopback.ts";

@@ -1,4 +1,4 @@
-/** The fields of a live card, which the provider draws in frames of its own, and the consent to save. */
+/** The fields of a live card, in frames of the provider, and the consent to save. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { CheckoutPage, PayPageBody } from "../../../shared/schema/checkout_page.ts";

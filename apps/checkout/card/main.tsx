@@ -1,6 +1,7 @@
 /**
  * The entry point of the card step of live checkouts. It is a document of its own, because only its
- * policy names the provider's hosts. It shows the fields; every other view is on the page for payers.
+ * policy names the provider's hosts. It shows the fields; every other view is on the page for
+ * payers.
  */
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />

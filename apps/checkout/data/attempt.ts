@@ -140,7 +140,7 @@ const FIELDS: readonly [param: string, name: string, fault: Key][] = [
   ["save", "save", "error_consent"],
 ];
 
-/** Returns the error at the field for the `param` of a refusal; none: the page has no such field. */
+/** Returns the error at the field of the `param` of a refusal; none: the page has no such field. */
 export function faultsOf(param: string | null): Record<string, Key> {
   const found = FIELDS.find(([start]) => param?.startsWith(start));
   return found ? { [found[1]]: found[2] } : {};

@@ -14,7 +14,7 @@ const UNANSWERED_MS = 120_000;
 
 /** The reason why the page cannot go on. */
 export type Trouble =
-  /** `unsure` and `lost`: an attempt has no response, and the page sends it again or has stopped. */
+  /** `unsure` and `lost`: no response, and the page sends it again or has stopped. */
   | { kind: "unknown" | "unavailable" | "offline" | "unsure" | "lost" }
   | { kind: "limited"; until_ms: number }
   /** The API has refused the attempt, for this field of the body if any. */

@@ -42,7 +42,7 @@ export function keepAttempt(payment_id: string): void {
   kept[ATTEMPT] = payment_id;
 }
 
-/** The checkout from which the payer has come to the bank step of a payment; null: from elsewhere. */
+/** The checkout from which the payer came to the bank step of a payment; null: from elsewhere. */
 export function checkoutBehind(payment_id: string): string | null {
   return kept[TOKEN] && kept[ATTEMPT] === payment_id ? `#${kept[TOKEN]}` : null;
 }

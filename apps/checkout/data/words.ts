@@ -1,4 +1,4 @@
-/** The words of the page in the language of the payer, with amounts and times as people write them. */
+/** The words of the page in the payer's language, with amounts and times as people write them. */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
@@ -11,7 +11,7 @@ import it from "../locales/it.json" with { type: "json" };
 import nl from "../locales/nl.json" with { type: "json" };
 import pl from "../locales/pl.json" with { type: "json" };
 
-/** A text of the page. That of `pay` in a checkout that only saves is `pay_save`, if there is one. */
+/** A text of the page. In a checkout that only saves, that of `pay` is `pay_save`, if present. */
 export type Key = Exclude<keyof typeof en, `${string}_save`>;
 
 export const LANGUAGES: Readonly<Record<string, Record<keyof typeof en, string>>> = {
@@ -32,7 +32,7 @@ interface Words {
   day(date: string): string;
 }
 
-/** Returns the words of the first language that the page has: the wanted one, then the browser's. */
+/** Returns the words of the first language that the page has: the wanted one, or the browser's. */
 export function wordsFor(
   wanted: string | null,
   spoken: readonly string[],

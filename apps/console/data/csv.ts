@@ -16,7 +16,7 @@ type Column = string;
 /** Marks the file as UTF-8. Without it Excel reads it in the code page of the machine. */
 const BYTE_ORDER_MARK = "\uFEFF";
 const END_OF_ROW = "\r\n";
-/** Separators of spreadsheets. Excel splits at a semicolon in many languages, also inside quotes. */
+/** Separators of spreadsheets. In many languages Excel splits at a semicolon, even in quotes. */
 const SEPARATORS = ";\\t\\r\\n";
 /** Blanks, control characters and separators, which can stand in front of a formula. */
 const BLANKS = `;\\s\\p{Cc}\\p{Cf}`;

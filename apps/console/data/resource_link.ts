@@ -36,7 +36,7 @@ export function isId(text: string): boolean {
   return IDS.exec(text)?.[0] === text;
 }
 
-/** Returns why no page shows this text of the API; null: it is an id with a page, or another text. */
+/** Returns why no page shows this text of the API; null: an id with a page, or another text. */
 export function whyNoPage(text: string): string | null {
   const prefix = /^([a-z]{2,4})_/.exec(text)?.[1] ?? "";
   if (Object.hasOwn(NO_RESOURCES, prefix)) return NO_RESOURCES[prefix]!;

@@ -42,7 +42,7 @@ export function itemName(section: string): string {
   return NAMES[section]?.item ?? sectionName(section);
 }
 
-/** Returns the words for one item of a section and for several: `ledger entry`, `ledger entries`. */
+/** Returns the words for one item of a section and several: `ledger entry`, `ledger entries`. */
 export function wordsOf(section: string): { one: string; noun: string } {
   const one = itemName(section).replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
   return { one, noun: `${one}s`.replace(/ys$/, one.endsWith("ey") ? "ys" : "ies") };

@@ -234,7 +234,7 @@ export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): Iban
   return { iban, ...present({ bic, holder_name }), ...(has_address && { address }) };
 }
 
-/** Whether the payment is collected under a mandate. The service makes the id of one that it saves. */
+/** Whether the payment is collected under a mandate. The service makes the id if it saves one. */
 export function hasMandate(draft: Draft): boolean {
   return RAILS[kindOf(draft)].collects && `${draft.mandate_id}${draft.save}` !== "";
 }

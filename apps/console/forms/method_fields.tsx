@@ -1,4 +1,4 @@
-/** The fields of the form for the card, token, IBAN, wallet, instrument or outcome of a new payment. */
+/** The fields for the card, token, IBAN, wallet, instrument or outcome of a new payment. */
 
 import { STABLECOINS } from "../../../shared/core/currency.ts";
 import {

@@ -158,7 +158,7 @@ export function SwitchButton(
   );
 }
 
-/** The button that makes a link to a sandbox, for somebody else. The page of the sandbox shows it. */
+/** The button that makes a link to a sandbox for others. The page of the sandbox shows it. */
 export function LinkButton({ sandbox }: { sandbox: DisposableSandbox }) {
   return (
     <DialogButton text="Link…" needs="sandboxes.createKey">

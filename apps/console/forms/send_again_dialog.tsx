@@ -14,7 +14,7 @@ const BODY_LINES = 14;
 
 type KeyChoice = "same" | "new";
 
-/** The dialog. A change opens the page of the new request, because the log has no reads of pages. */
+/** The dialog. A change opens the page of the new request: the log has no reads of pages. */
 export function SendAgainDialog({ request, close }: { request: LoggedRequest; close: () => void }) {
   const { method, idempotency_key } = request;
   const is_change = isChange(request);

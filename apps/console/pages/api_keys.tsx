@@ -1,6 +1,6 @@
 /**
- * The API keys of the sandbox: their table, a new key, the rotation and the end of a key. A test key
- * reaches the keys of its own sandbox only; only the operator makes live keys (contract §5).
+ * The API keys of the sandbox: their table, a new key, the rotation and the end of a key. A test
+ * key reaches the keys of its own sandbox only; only the operator makes live keys (contract §5).
  */
 
 import type { ApiKey, ApiKeyWithSecret } from "../../../packages/client/mod.ts";

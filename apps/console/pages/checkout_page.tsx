@@ -1,4 +1,4 @@
-/** The page of a checkout: its link for the payer, its attempts, a payment as the payer, its end. */
+/** The page of a checkout: its link, its attempts, a payment as the payer, the end. */
 
 import type { Checkout } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";

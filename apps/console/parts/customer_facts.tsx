@@ -1,4 +1,4 @@
-/** The customer of a payment, a checkout or an instrument, with the ways to everything of this customer. */
+/** The customer of a payment, a checkout or an instrument, with links to all of the customer. */
 
 import type { Checkout, Instrument, Payment } from "../../../packages/client/mod.ts";
 import { href } from "../data/route.ts";

@@ -156,8 +156,8 @@ function DeliveryList(props: {
 }
 
 /**
- * A delivery and those that wait for it. It can be on another page, and newer deliveries can move it
- * there while the user reads it: the same component then reads it, so that nothing closes.
+ * A delivery and those that wait for it. It can be on another page, and newer deliveries can move
+ * it there while the user reads it: the same component then reads it, so that nothing closes.
  */
 function Group({ id, of }: { id: string; of: readonly WebhookDelivery[] }) {
   const shown = of.find((delivery) => delivery.id === id);

@@ -1,4 +1,4 @@
-/** The filters of a list: one row of fields above it. Their values are in the query of the route. */
+/** The filters of a list: a row of fields above it. Their values are in the query of the route. */
 
 import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
@@ -116,7 +116,7 @@ function nameOf({ name, label, options, is_time }: Filter, values: Values): stri
   return [options?.find(([option]) => option === value)?.[1] ?? value];
 }
 
-/** Returns a time as a field shows it: a filter is usually a whole minute, which needs no seconds. */
+/** Returns a time as a field shows it: most filters are whole minutes, without seconds. */
 function shownTime(value: string): string {
   const instant = parseTime(value);
   return instant === null ? value : formatTime(instant).replace(/:00$/, "");

@@ -74,7 +74,7 @@ export function resourcePage<T>(
   };
 }
 
-/** A link to the page that makes an item of a section. Renders nothing if the key may not do that. */
+/** A link to the page that makes an item of a section. Renders nothing if the key may not. */
 export function NewLink(props: {
   section: string;
   query?: Record<string, string>;

@@ -11,7 +11,7 @@ import { PAYEE_CHECK_WORDS, payeeCheckLabel } from "../data/words.ts";
 
 type Payout = Pick<Transfer | Refund, "status" | "payee_check">;
 
-/** Returns the result of the bank with which a payout waits for an approval; null: it does not wait. */
+/** Returns the bank's result with which a payout waits for approval; null: it does not wait. */
 export function checkToApprove({ status, payee_check }: Payout): CheckToApprove | null {
   return status === "pending" && needsApproval(payee_check) ? payee_check : null;
 }

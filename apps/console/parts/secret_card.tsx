@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { Card } from "./page_parts.tsx";
 import { CopyButton } from "./text.tsx";
 
-/** The newest secret: its section or resource, its name (`Signing secret`), and where to store it. */
+/** The newest secret: its section or resource, name (`Signing secret`), and where to store it. */
 export const new_secret = signal<
   { of: string; name: string; about: string; secret: string } | null
 >(null);

@@ -1,6 +1,6 @@
 /**
- * Starts the service of the npm package. The package has its sites as files, and the package manager
- * has installed PostgreSQL, so nothing is fetched.
+ * Starts the service of the npm package. The package has its sites as files, and the package
+ * manager has installed PostgreSQL, so nothing is fetched.
  *
  * With `--temporary` the service has a data folder of its own and lives until its standard input
  * closes. It prints one line of JSON when it is ready: `base_url`, `test_key`, `live_key`.

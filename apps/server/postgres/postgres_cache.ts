@@ -1,4 +1,4 @@
-/** The folder with the programs of PostgreSQL and with prepared databases, for every data folder. */
+/** The folder with PostgreSQL's programs and with prepared databases, for every data folder. */
 
 import { resolve } from "node:path";
 import { cacheDir } from "../data_dir/cache_dir.ts";

@@ -36,8 +36,8 @@ export interface PostgresCluster {
 const SOCKET_PATH_BYTES = 103;
 
 /**
- * Returns the folder of the server's Unix socket, which costs less than TCP. Null: its path would be
- * too long, or its file system has no sockets.
+ * Returns the folder of the server's Unix socket, which costs less than TCP. Null: its path would
+ * be too long, or its file system has no sockets.
  */
 export function socketFolder({ path }: Pick<PostgresCluster, "path">): string | null {
   const probe = `${path}/.s.PGSQL.probe`;

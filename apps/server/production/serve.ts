@@ -1,7 +1,7 @@
 /**
- * `deno task serve` serves both functions in production, without Supabase: over a PostgreSQL of your
- * own, behind a proxy with TLS, several instances on one database (docs/production.md). It makes no
- * keys and changes no schema. An instance is one process for each processor, at one port.
+ * `deno task serve` serves both functions in production, without Supabase: over a PostgreSQL of
+ * your own, behind a proxy with TLS, several instances on one database (docs/production.md). It
+ * makes no keys and changes no schema. An instance is one process for each processor, at one port.
  *
  * Exit codes: 0 after SIGTERM or Ctrl-C, 1 for an error that can pass, 2 for an invalid setting or
  * a database of another version.
@@ -23,7 +23,7 @@ import { readServeSettings, type ServeSettings } from "./serve_settings.ts";
 
 /** The exit code after which a supervisor does not start the program again. */
 const SETTINGS_CODE = 2;
-/** Longer than the two checks, 0.5 s apart, after which the proxies of examples/production switch. */
+/** Longer than two checks, 0.5 s apart, after which the proxies of examples/production switch. */
 const NOTICE_MS = 2_000;
 /** Longer than the longest request: 8 s for a provider, then 5 s for a statement. */
 const DRAIN_MS = 15_000;

@@ -7,7 +7,7 @@ import { checkoutText, instrumentText, paymentText } from "../resource_text.ts";
 import { oneLine } from "../terminal_text.ts";
 import { serviceCommand } from "./service_command.ts";
 
-/** An option that filters a list: the parameter of the query, the name of the value, and a phrase. */
+/** An option that filters a list: the parameter of the query, the name of its value, a phrase. */
 type Filter = readonly [param: string, value: string, help: string];
 
 interface Listing<Item> extends Pick<Command, "name" | "summary" | "examples"> {

@@ -24,8 +24,8 @@ interface ServiceCommand<Result> extends Omit<Command, "run" | "options"> {
   /** Options of a command that can change live data; by default it cannot. */
   live?: Readonly<Record<string, Option>>;
   /**
-   * Reads the options and the arguments, before the service is looked for. The API checks the values
-   * of most, and names the field at fault.
+   * Reads the options and the arguments, before the service is looked for. The API checks the
+   * values of most, and names the field at fault.
    * @param args the id, or those that `args` names
    */
   begin(values: Values, args: readonly string[], surroundings: Surroundings): Call<Result>;

@@ -47,7 +47,7 @@ const MAX_WAIT_S = 20;
 
 const limit = z.int().min(1).max(MAX_PAGE).default(DEFAULT_PAGE)
   .describe("Most items of the page. A page whose text is too long has fewer");
-/** The argument that a tool sends as the header of this name. No body of the API has such a field. */
+/** The argument that a tool sends as the header of this name. No body has such a field. */
 const HEADER = "Idempotency-Key";
 const header = mustBe(
   z.string().regex(/^[\x21-\x7e]+$/).max(MAX_IDEMPOTENCY_KEY).optional().describe(

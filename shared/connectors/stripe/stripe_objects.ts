@@ -2,7 +2,8 @@
  * The members of Stripe's objects that this connector reads. A response that does not fit is
  * treated as no response. Objects inside of others, such as the charge of a payment, are read
  * apart: if one does not fit, the outer object still counts.
- * `tests/connectors/stripe_documents_test.ts` compares the shapes with the types of the npm package.
+ * `tests/connectors/stripe_documents_test.ts` compares the shapes with the types of the npm
+ * package.
  */
 
 import * as z from "zod";

@@ -43,7 +43,7 @@ const READ_AT_ONCE = 10;
 
 /** The list that is read after each. */
 const AFTER = { events: "cards", cards: "movements", movements: null } as const;
-/** The types of events about saved cards. One list names at most 20 types, so they have their own. */
+/** The types of events about saved cards. A list names at most 20 types: they have their own. */
 const IS_OF_CARDS = /^(?:setup_intent|payment_method)\./;
 
 /** Reads the objects of a page, the newest first. Returns the provider events of each. */

@@ -240,7 +240,7 @@ function actionState({ next_action, amount }: PaymentIntent): IntentState {
   return { reference_state: "failed", op: "authorize", state: "failed", amount, more };
 }
 
-/** Returns the provider event that a card is detached. Operations and notifications give the same. */
+/** Returns the provider event of a detached card. Operations and notifications give the same. */
 export function detachEvents(
   source: ProviderEventSource,
   card: Pick<KeptCard, "id" | "livemode">,

@@ -1,5 +1,6 @@
 /**
- * The JSON text of a payment or transfer, and the splices that undo a change in it (ADR 0002). Pure.
+ * The JSON text of a payment or transfer, and the splices that undo a change in it (ADR 0002).
+ * Pure.
  */
 
 /** An event with this sequence, or a multiple of it, has the whole text before it. */

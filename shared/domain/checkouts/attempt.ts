@@ -19,7 +19,7 @@ const MAX_ATTEMPTS = 20;
 const MAX_DECLINES = { checkout: 10, link: 30 };
 const HOUR_MS = 3_600_000;
 
-/** A checkout as it is stored: with a reference in place of its URL (`pay_internal.checkout_detail`). */
+/** A checkout as stored: with a reference in place of its URL (`pay_internal.checkout_detail`). */
 export interface StoredCheckout {
   checkout: Checkout;
   revision: number;
@@ -78,7 +78,9 @@ function refusal(action: string, why: string, current_status: string): ApiError 
   });
 }
 
-/** Returns the last attempt if it must be cancelled before a new one. Payers of a link do not meet. */
+/**
+ * Returns the last attempt if it must be cancelled before a new one. Payers of a link never meet.
+ */
 export function abandonedAttempt(stored: StoredCheckout): string | null {
   const step = waitsFor(stored);
   return !isLink(stored) && (step === "money" || step === "authentication")
@@ -148,7 +150,7 @@ function savesInstrument(checkout: Checkout, { save, instrument }: PayCheckoutBo
   return save === true;
 }
 
-/** Returns the method of an attempt: that of its instrument, or one by which the payer sends money. */
+/** Returns the method of an attempt: that of its instrument, or one that the payer sends. */
 function methodOfAttempt(
   checkout: Checkout,
   body: PayCheckoutBody,

@@ -12,7 +12,7 @@ export interface Offer {
   price: CheckoutPrice;
 }
 
-/** An account that serves a kind of methods of a live environment (`pay_internal.method_accounts`). */
+/** An account that serves a kind of methods live (`pay_internal.method_accounts`). */
 export interface MethodAccount {
   method_kind: MethodKind;
   /** `*`: each currency for which there is no other account. */

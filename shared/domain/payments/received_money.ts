@@ -156,7 +156,7 @@ function isFinal(reports: Reports): boolean {
   return reports.some(({ state }) => state === "succeeded");
 }
 
-/** Reports whether `amount_received` includes the part: it is final, or a block that has it counts. */
+/** Reports whether `amount_received` includes the part: it is final, or its block counts. */
 function isCounted(reports: Reports): boolean {
   const gone = new Set(
     reports.filter(({ state }) => state === "reorged").map(({ block_hash }) => block_hash),

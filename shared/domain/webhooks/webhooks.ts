@@ -74,7 +74,7 @@ export function createWebhooks(options: {
     trigger: async (request: ServiceRequest, body: TriggerWebhookBody) =>
       await (await openTrigger())(request, body),
     dispatcher,
-    /** Notifies the dispatcher and the readers of inboxes. The promise is that of the dispatcher. */
+    /** Notifies the dispatcher and readers of inboxes. The promise is that of the dispatcher. */
     notify(): Promise<void> {
       inboxes.notice();
       return dispatcher.notify();

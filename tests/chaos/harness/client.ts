@@ -117,7 +117,7 @@ interface ClientOptions {
   repeats_429?: boolean;
 }
 
-/** A client that repeats its requests, at each server in turn, without waiting for `Retry-After`. */
+/** A client that repeats requests, at each server in turn, without waiting for `Retry-After`. */
 export class RepeatingClient {
   readonly counts = { requests: 0, broken: 0, unavailable: 0, in_progress: 0, slowest_ms: 0 };
   /** The responses that a declared fault has caused, by the fault. */
@@ -258,7 +258,7 @@ export class RepeatingClient {
     return action as any;
   }
 
-  /** Advances the clock of a sandbox, in as many requests as it takes. Returns the last response. */
+  /** Advances the clock of a sandbox, in as many requests as needed. Returns the last response. */
   async advanceClock(token: string, advance_s: number): Promise<ApiResponse> {
     for (let body: object = { advance: advance_s };;) {
       const response = await this.send(token, CLOCK, { body });

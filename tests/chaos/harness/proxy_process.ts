@@ -1,6 +1,6 @@
 /**
- * The proxies of the run as a process, so that its clients do not delay them. It prints their ports.
- * When it gets a line, the faults end, and it prints their numbers.
+ * The proxies of the run as a process, so that its clients do not delay them. It prints their
+ * ports. When it gets a line, the faults end, and it prints their numbers.
  */
 
 import { onLines, settingsOf, tell } from "../../support/common/process.ts";

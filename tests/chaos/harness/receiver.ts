@@ -121,7 +121,9 @@ export async function startReceiver(stage: Stage, settings: ReceiverSettings) {
       await receiver.kill();
       receiver = await open();
     },
-    /** The requests that it has received. A line that a kill cut was never acknowledged, and is left out. */
+    /**
+     * The requests that it received. A line cut by a kill was never acknowledged, and is left out.
+     */
     async read(): Promise<Arrival[]> {
       const text = await Deno.readTextFile(journal).catch(() => "");
       return text.split("\n").slice(0, -1).flatMap((line) => {

@@ -1,4 +1,4 @@
-/** A small file system in memory that a test can fill. Only root can mount one, and not everywhere. */
+/** A small file system in memory that a test can fill. Only root can mount one, not everywhere. */
 
 import { join } from "node:path";
 import { outputOf } from "./running_command.ts";

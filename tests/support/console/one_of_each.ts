@@ -8,7 +8,7 @@ const SANDBOX = "/api-v1-sandbox";
 /** The bank finds that the account belongs to another name. */
 const NO_MATCH = { iban: "DE89 3704 0044 0532 0130 00", holder_name: "No match Ltd" };
 
-/** Makes them. Returns an id of each kind by its prefix, the payments that wait, and an endpoint. */
+/** Makes them. Returns an id of each kind by prefix, the payments that wait, and an endpoint. */
 export async function makeOneOfEach({ make, send }: ConsoleCase) {
   const pay = (body: object) => make("payments", { ...EUR, ...body });
   const first = async (path: string) => (await send("GET", path)).data[0];

@@ -34,7 +34,7 @@ export async function saidBy(sql: postgres.Sql): Promise<string[]> {
   return [...names].sort();
 }
 
-/** The invariants (`pay.invariant_*`) that must find breaches, in words, and SQL that makes each. */
+/** The invariants (`pay.invariant_*`) that must find breaches: words, and SQL that makes each. */
 export type Breaks = [invariants: string, ...statements: string[]];
 
 /** SQL of another text in the bodies of rows. */
@@ -70,7 +70,9 @@ export async function runUnguarded(sql: postgres.Sql, statements: string): Promi
   await sql.unsafe(`set local session_replication_role = replica; ${statements}`);
 }
 
-/** Returns the result of `look` after some statements, which no trigger refuses, and which are rolled back. */
+/**
+ * Returns the result of `look` after statements that no trigger refuses and that are rolled back.
+ */
 export async function afterwards<T>(
   sql: postgres.Sql,
   statements: string,

@@ -11,7 +11,7 @@ interface Reading {
   pages: number;
 }
 
-/** Runs a statement in a transaction of its own, and counts what it reads, also inside functions. */
+/** Runs a statement in a transaction of its own, and counts what it reads, also in functions. */
 export async function pagesRead(
   sql: ReservedSql,
   query: string,

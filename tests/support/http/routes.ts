@@ -8,10 +8,10 @@ import { ADDRESSES } from "../../../tools/generate/openapi/operations.ts";
 import { CATALOGUE } from "../catalogue/requests.ts";
 import { fill, firstValues } from "../catalogue/run_catalogue.ts";
 
-/** A route; the scope is null if any key may use it. `:pay` stands for the id of a payment, and so on. */
+/** A route; the scope is null if any key may use it. `:pay` is the id of a payment, and so on. */
 type ListedRoute = [method: string, path: string, scope: string | null];
 
-/** By the first step of a path: the beginning of its ids, and the scopes of reads and of changes. */
+/** By the first step of a path: the prefix of its ids, and the scopes of reads and changes. */
 const RESOURCES: Record<string, [prefix: string, read: string | null, write?: string]> = {
   payments: ["pay", "payments:read", "payments:write"],
   refunds: ["re", "payments:read"],

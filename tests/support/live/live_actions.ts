@@ -114,7 +114,7 @@ export async function paid(given: LiveCase): Promise<string> {
   return body.id;
 }
 
-/** Makes a product in which the request of a payment dies between its reservation and its record. */
+/** Makes a product in which a payment's request dies between its reservation and its record. */
 export async function dieDuringOperation(
   given: LiveCase,
   idempotency_key: string,

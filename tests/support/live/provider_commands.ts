@@ -39,7 +39,7 @@ export async function operate(
   return { code: code ?? 0, out, said };
 }
 
-/** Returns what runs `deno task providers` and returns its output. `said` has the lines for people. */
+/** Returns what runs `deno task providers` for its output. `said` has the lines for people. */
 export function providerCommands(
   sql: postgres.Sql,
   variables: Readonly<Record<string, string>> = {},

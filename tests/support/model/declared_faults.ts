@@ -38,7 +38,7 @@ export class DeclaredFaults {
     this.#declared.push({ ...fault, at_ms, left: fault.times });
   }
 
-  /** Counts the oldest open fault that a target matches, and returns its name; null: none matches. */
+  /** Counts the oldest open fault that a target matches. Returns its name; null: none matches. */
   take(on: FaultDeclaration["on"], target: Readonly<Record<string, string | null>>): string | null {
     const found = this.#declared.find((declared) =>
       declared.on === on && declared.left > 0 &&

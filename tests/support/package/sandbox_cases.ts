@@ -200,7 +200,7 @@ async function expectGone(
   assert.ok(await isClosed(port));
 }
 
-/** The command line of a process. Empty if it has ended, also while nobody has read its exit code. */
+/** The command line of a process. Empty if it has ended, even before its exit code is read. */
 function commandOf(pid: number): string {
   try {
     return Deno.readTextFileSync(`/proc/${pid}/cmdline`).replaceAll("\0", " ");

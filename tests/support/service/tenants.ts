@@ -50,7 +50,7 @@ const BY_TYPE: Record<string, unknown> = {
   ARRAY: "{}",
 };
 
-/** Values of columns that several of the seeds have, where a constraint asks for more than a type. */
+/** Values of columns of several seeds, where a constraint asks for more than a type. */
 const COMMON: Record<string, unknown> = {
   connector: "stripe",
   currency: "EUR",
@@ -209,7 +209,9 @@ export async function sampleRow(
   return found.row;
 }
 
-/** Inserts a row into an empty table, and copies the first sandbox's rows to environments without one. */
+/**
+ * Inserts a row into an empty table, and copies the first sandbox's to environments without one.
+ */
 async function fill(sql: postgres.Sql, table: string, environments: Record<Tenant, string>) {
   const column = environmentColumn(table);
   const own = environments.own;

@@ -1,4 +1,4 @@
-/** The methods of the client by operation: each is called once, and its request shows the operation. */
+/** The methods of the client by operation: each is called once; its request shows the operation. */
 
 import { PaymentsClient } from "../../../packages/client/mod.ts";
 import { ADDRESSES } from "../openapi/operations.ts";

@@ -1,4 +1,4 @@
-/** Values of a request as literals of a language: on one line if they fit, else one member a line. */
+/** Values of a request as literals of a language: on one line if they fit, or a line a member. */
 
 /** Longest line of a sample, so that the column of the page shows it whole. */
 const MAX_COLUMNS = 50;

@@ -1,5 +1,5 @@
-// Starts Scalar with the reader's test key, if the page gets one. Everything that would call another
-// host is off: fonts, telemetry, the assistant.
+// Starts Scalar with the reader's test key, if the page gets one. Everything that would call
+// another host is off: fonts, telemetry, the assistant.
 
 /** Milliseconds for which the page waits for the key of an open console. */
 const CONSOLE_MS = 150;

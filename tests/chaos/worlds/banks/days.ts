@@ -33,7 +33,7 @@ export class BankDays {
 
   constructor(readonly double: BankDouble, readonly random: Random) {}
 
-  /** Takes a file of orders. Returns the files of the bank about it. They come before statements. */
+  /** Takes a file of orders. Returns the bank's files about it. They come before statements. */
   async take(text: string): Promise<string[]> {
     const { iban } = OWN_ACCOUNT;
     const { orders, reply } = await this.double.run("take", iban, { text });

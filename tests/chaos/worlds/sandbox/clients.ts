@@ -111,7 +111,7 @@ export class PlanClients {
   }
 }
 
-/** Whether a response is stored under its key. One about an instrument that is not active is not. */
+/** Whether a response is stored under its key. That of an inactive instrument is not. */
 export function isLasting({ do: action }: Action, { status }: ApiResponse): boolean {
   return status > 0 && status < 300 || status === 402 ||
     status === 409 && action !== "use" && action !== "end";

@@ -126,8 +126,8 @@ const DECLARATIONS = [
 ] as const;
 
 /**
- * Clients race for faults of requests, of the provider and of deliveries. Each fault that is used up
- * is declared again. At the end the faults have happened exactly as often as they were declared.
+ * Clients race for faults of requests, of the provider and of deliveries. Each fault that is used
+ * up is declared again. At the end the faults have happened exactly as often as they were declared.
  */
 async function playFaults(part: Part): Promise<string> {
   const { stage: { sql }, client, sandbox: { key, environment_id }, send, breaches } = part;
