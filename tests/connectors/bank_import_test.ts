@@ -257,28 +257,13 @@ const detail = (Refs: string, members: Parameters<typeof writeDetail>[0] = {}) =
 });
 const RETURNED = { RtrInf: "<Rsn><Cd>AC04</Cd></Rsn>" };
 
+const SWIFT = `<UETR>${UETR}</UETR>`;
 /** Entries, and the operation and the order of their events. */
 const ENTRIES: [rule: string, members: Record<string, string | null>, events: string[]][] = [
-  [
-    "a debit with the UETR of a payout",
-    { CdtDbtInd: "DBIT", ...detail(`<UETR>${UETR}</UETR>`) },
-    ["transfer succeeded swift"],
-  ],
-  [
-    "a return with the UETR of a payout",
-    detail(`<UETR>${UETR}</UETR>`, RETURNED),
-    ["transfer returned swift"],
-  ],
-  [
-    "a reversal with the UETR of a payout",
-    { RvslInd: "true", ...detail(`<UETR>${UETR}</UETR>`) },
-    ["transfer returned swift"],
-  ],
-  [
-    "a payment with the UETR of a payout",
-    detail(`<UETR>${UETR}</UETR>`),
-    ["adjustment returned undefined"],
-  ],
+  ["a debit with the UETR", { CdtDbtInd: "DBIT", ...detail(SWIFT) }, ["transfer succeeded swift"]],
+  ["a return with the UETR", detail(SWIFT, RETURNED), ["transfer returned swift"]],
+  ["a reversal with the UETR", { RvslInd: "true", ...detail(SWIFT) }, ["transfer returned swift"]],
+  ["a payment with the UETR", detail(SWIFT), ["adjustment returned undefined"]],
   [
     "a debit with an id beside the UETR of another payout",
     { CdtDbtInd: "DBIT", ...detail(`<EndToEndId>${ID.alone}</EndToEndId><UETR>${UETR}</UETR>`) },

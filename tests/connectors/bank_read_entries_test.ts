@@ -218,11 +218,7 @@ const CASES: [rule: string, entry: Written, expected: Expected, warning?: RegExp
   ["information is not booked", { entry: { Sts: "<Cd>INFO</Cd>" } }, { status: "information" }],
   ["a status in other letters", { entry: { Sts: "<Cd>Book</Cd>" } }, { status: "booked" }],
   ["a status as a word", { entry: { Sts: "BOOKED" } }, { status: "booked" }],
-  [
-    "an entry of a statement without a status is booked",
-    { entry: { Sts: null } },
-    { status: "booked" },
-  ],
+  ["an entry without a status is booked", { entry: { Sts: null } }, { status: "booked" }],
   [
     "an unknown status is not booked",
     { entry: { Sts: "<Prtry>XYZ</Prtry>" } },

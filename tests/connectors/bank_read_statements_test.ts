@@ -59,11 +59,7 @@ const RIGHT: [rule: string, head: string, entries: string][] = [
     from("1", "4").replaceAll("2026-11-20", "2026-13-45"),
     entry("3"),
   ],
-  [
-    "balances below zero without a sign",
-    balance("OPBD", "-1", "") + balance("CLBD", "-4", ""),
-    entry("-3"),
-  ],
+  ["balances below zero", balance("OPBD", "-1", "") + balance("CLBD", "-4", ""), entry("-3")],
   [
     "a closing balance by the day of booking with a later value",
     from("1", "13"),
@@ -98,12 +94,7 @@ const WRONG: [rule: string, head: string, entries: string, warning: RegExp][] = 
     entry("3"),
     NOT_CHECKED,
   ],
-  [
-    "entries of two currencies",
-    from("1", "4"),
-    entry("3") + entry("3", { Amt: "3 USD" }),
-    NOT_CHECKED,
-  ],
+  ["EUR and USD entries", from("1", "4"), entry("3") + entry("3", { Amt: "3 USD" }), NOT_CHECKED],
   [
     "a closing balance that cannot be read",
     from("1", "4.001"),
@@ -225,10 +216,8 @@ Deno.test("readBankFile() reads every kind and version by the local names", asyn
   for (const kind of ["052", "053", "054"] as const) {
     for (const version of ["02", "04", "06", "08", "13"]) {
       const entries = writeEntry({ Sts: Number(version) < 8 ? "BOOK" : "<Cd>BOOK</Cd>" });
-      const [message, statement, entry] = await readFile(
-        writeFile([{ entries }], { kind, version }),
-      );
-      assert.deepEqual(message, {
+      const [head, statement, entry] = await readFile(writeFile([{ entries }], { kind, version }));
+      assert.deepEqual(head, {
         record: "message",
         line: 2,
         kind: `camt.${kind}`,
@@ -273,10 +262,7 @@ for (const [closing, statement, message, day] of DAYS_AROUND) {
     const file = writeFile([{ head, entries }])
       .replace("2026-11-20T20:00:00+01:00", message && `${message}T23:50:00Z`);
     if (day === null) {
-      await assert.rejects(
-        readFile(file),
-        /Line 5, column \d+, <Ntry>: a booked entry has no date/,
-      );
+      await assert.rejects(readFile(file), /Line 5, .*<Ntry>: a booked entry has no date/);
     } else {
       assert.equal((await readEntries(file))[0]?.booked_on, day);
     }
@@ -361,14 +347,9 @@ Deno.test("readBankFile() reads the members of a statement", async () => {
     `<LastPgInd>true</LastPgInd></StmtPgntn>\n${balance("OPBD", "1.00000", "DBIT")}` +
     balance("CLBD", "9.00");
   const records = await readFile(writeFile([{ head, entries: writeEntry() }]));
-  const opening = {
-    line: 5,
-    code: "OPBD",
-    amount_minor: -100,
-    currency: "EUR",
-    date: "2026-11-20",
-  };
-  const closing = { line: 6, code: "CLBD", amount_minor: 900, currency: "EUR", date: "2026-11-20" };
+  const common = { currency: "EUR", date: "2026-11-20" };
+  const opening = { line: 5, code: "OPBD", amount_minor: -100, ...common };
+  const closing = { line: 6, code: "CLBD", amount_minor: 900, ...common };
   assert.deepEqual(records[1], {
     record: "statement",
     line: 4,

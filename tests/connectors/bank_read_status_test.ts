@@ -30,7 +30,7 @@ const NO_ORDER = { ...REPORTED, instruction_id: null, end_to_end_id: null, uetr:
 const about = (code: string) => writeReport(null, [["PMT-1"], [ORDER, code]]);
 
 Deno.test("readBankFile() reads the statuses of a group, a batch and a transaction", async () => {
-  const closed = "<Rsn><Cd>AC04</Cd></Rsn><AddtlInf>closed</AddtlInf><AddtlInf>account</AddtlInf>" +
+  const closed = "<Rsn><Cd>AC04</Cd></Rsn><AddtlInf>no</AddtlInf><AddtlInf>account</AddtlInf>" +
     "</StsRsnInf><StsRsnInf><Rsn><Cd>NARR</Cd></Rsn>";
   const file = writeReport(
     ["MSG-1", "PART"],
@@ -45,10 +45,7 @@ Deno.test("readBankFile() reads the statuses of a group, a batch and a transacti
     { ...order, line: 4, code: "ACSC", result: "accepted", reasons: [] },
     {
       ...{ ...order, line: 5, code: "RJCT", result: "rejected" },
-      reasons: [
-        { code: "AC04", information: "closed account" },
-        { code: "NARR", information: null },
-      ],
+      reasons: [{ code: "AC04", information: "no account" }, { code: "NARR", information: null }],
     },
     {
       ...{ ...order, line: 7, code: "PDNG", result: "payee_check", reasons: [] },
@@ -59,10 +56,7 @@ Deno.test("readBankFile() reads the statuses of a group, a batch and a transacti
 
 Deno.test("readBankFile() reads the versions 03 and 10 to 15 of pain.002", async () => {
   for (const version of ["03", "10", "11", "12", "13", "14", "15"]) {
-    const file = writeReport(["MSG-1", "RJCT"]).replace(
-      "pain.002.001.10",
-      `pain.002.001.${version}`,
-    );
+    const file = writeReport(["MSG-1", "RJCT"]).replace("002.001.10", `002.001.${version}`);
     const [message, status] = await readFile(file);
     assert.ok(message?.record === "message" && status?.record === "status");
     assert.deepEqual([message.version, status.result], [version, "rejected"]);
@@ -125,17 +119,9 @@ const REASON: Told = [ORDER, null, "AC01"];
 
 /** Files with a transaction that has no status, and its status; null: it tells nothing. */
 const WITHOUT_STATUS: [name: string, file: string, code: string | null][] = [
-  [
-    "a reason in a rejected batch",
-    writeReport(["MSG-1", "PART"], [["PMT-1", "RJCT"], REASON]),
-    "RJCT",
-  ],
+  ["in a rejected batch", writeReport(["MSG-1", "PART"], [["PMT-1", "RJCT"], REASON]), "RJCT"],
   ["a reason in a rejected file", writeReport(["MSG-1", "RJCT"], [["PMT-1"], REASON]), "RJCT"],
-  [
-    "a reason after a rejected batch",
-    writeReport(null, [["PMT-1", "RJCT"]], [["PMT-1"], REASON]),
-    null,
-  ],
+  ["after a rejected batch", writeReport(null, [["PMT-1", "RJCT"]], [["PMT-1"], REASON]), null],
   ["no reason in a rejected batch", writeReport(null, [["PMT-1", "RJCT"], NO_STATUS]), null],
   ["the conclusion of a recall", writeRecallReply("CNCL", null, [["PMT-1"], NO_STATUS]), "CNCL"],
   ["a recall of a batch", writeRecallReply(null, null, [["PMT-1", "ACCR"], NO_STATUS]), "ACCR"],

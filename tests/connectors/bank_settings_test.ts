@@ -85,9 +85,7 @@ function eachOf(name: string, ...values: string[]): [string, Settings][] {
 }
 
 Deno.test("readBankSettings() defaults", () => {
-  const { iban: _, bic: _bic, holder_name: _name, creditor_id: _id, ...read } = readBankSettings(
-    GOOD,
-  );
+  const { iban: _, bic: _b, holder_name: _h, creditor_id: _c, ...read } = readBankSettings(GOOD);
   assert.deepEqual(read, {
     currency: "EUR",
     vop: "check",

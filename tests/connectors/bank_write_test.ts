@@ -154,11 +154,8 @@ Deno.test("writeCollections() has a batch for each sequence and due date", () =>
 });
 
 Deno.test("a broken rule refuses the file and names the order or the file", () => {
-  const bad_payout = { ...refund, currency: "USD" };
-  assert.throws(
-    () => writePayouts(FILE, [SEPA_PAYOUT, bad_payout]),
-    isRefusal(refund.id, "currency"),
-  );
+  const bad = { ...refund, currency: "USD" };
+  assert.throws(() => writePayouts(FILE, [SEPA_PAYOUT, bad]), isRefusal(refund.id, "currency"));
   const bad_collection = { ...COLLECTION, due_on: "2026-12-12" };
   assert.throws(() => writeCollections(FILE, [bad_collection]), isRefusal(COLLECTION.id, "due_on"));
   const bad_file = { ...FILE, account: { ...OWN_ACCOUNT, bic: "BNPAFRPP" } };

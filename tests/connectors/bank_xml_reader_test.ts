@@ -165,11 +165,7 @@ const REFUSED: readonly [name: string, bytes: Uint8Array<ArrayBuffer>, error: Re
   ],
   ["zeros inside", named("\0"), /^Line 5, column \d+, <Nm>: not well-/],
   ["text after the end", bytesOf(`${file}\0 a`), /^Line 7, .*not well-formed XML/],
-  [
-    "another document",
-    bytesOf("<html><body/></html>"),
-    /<html>: the file has no message of a bank/,
-  ],
+  ["a web page", bytesOf("<html><body/></html>"), /<html>: the file has no message of a bank/],
   [
     "an order to a bank",
     bytesOf("<Document>\n<CstmrCdtTrfInitn/></Document>"),

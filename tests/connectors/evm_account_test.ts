@@ -37,11 +37,7 @@ const CASES: [string, Record<string, string>, string | null][] = [
   ["no node", { rpc_urls: "" }, "rpc_urls"],
   ["a node without TLS", { rpc_urls: "http://one.example" }, "rpc_urls"],
   ["a node on this machine", { rpc_urls: "http://127.0.0.1:8545" }, null],
-  [
-    "one node here, one elsewhere",
-    { rpc_urls: "http://127.0.0.1:1,https://a.example" },
-    "rpc_urls",
-  ],
+  ["a node here, one elsewhere", { rpc_urls: "http://127.0.0.1:1,https://a.example" }, "rpc_urls"],
   ["a secret as the host", { rpc_urls: "https://{secret}/" }, "rpc_urls"],
   ["another network", { network: "tron" }, "network"],
   ["the chain of another main network", { chain_id: "1" }, "chain_id"],
@@ -75,11 +71,7 @@ const CASES: [string, Record<string, string>, string | null][] = [
   ["an unknown setting", { base_url: "https://one.example" }, "base_url"],
   ["a private key", { xpub: WALLET.derive("m/44'/60'/0'").privateExtendedKey }, "xpub"],
   ["the key of another path", { xpub: WALLET.derive("m/44'/60'").publicExtendedKey }, "xpub"],
-  [
-    "a key with a wrong character",
-    { xpub: XPUB.replace(/.$/, XPUB.endsWith("E") ? "F" : "E") },
-    "xpub",
-  ],
+  ["a wrong character", { xpub: XPUB.replace(/.$/, XPUB.endsWith("E") ? "F" : "E") }, "xpub"],
 ];
 
 for (const [name, settings, refused] of CASES) {
@@ -137,13 +129,8 @@ Deno.test("checkSettings() gives one key one spelling, with the same addresses",
 
 Deno.test("tokenTransferUri() has the form of EIP-681", () => {
   assert.equal(
-    tokenTransferUri({
-      contract: TOKEN,
-      chain_id: 8453,
-      address: "0xabc",
-      amount_minor: 1_990_000,
-    }),
-    `ethereum:${TOKEN}@8453/transfer?address=0xabc&uint256=1990000`,
+    tokenTransferUri({ contract: TOKEN, chain_id: 8453, address: "0xab", amount_minor: 1_990_000 }),
+    `ethereum:${TOKEN}@8453/transfer?address=0xab&uint256=1990000`,
   );
 });
 

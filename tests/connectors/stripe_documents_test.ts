@@ -90,12 +90,7 @@ const METHODS: [name: string, ask: Ask, ...paths: string[]][] = [
   ["sync a refund", sync(laterOperation("refund")), "GET refunds"],
   ["poll for events", poll, "GET events"],
   ["poll for fees", pollForFees, "GET events", "GET events", "GET balance_transactions"],
-  [
-    "save a card of a new customer",
-    send(saving(1099, null)),
-    "POST customers",
-    "POST payment_intents",
-  ],
+  ["save for a new customer", send(saving(1099, null)), "POST customers", "POST payment_intents"],
   ["save a card alone", send(saving(0)), "POST setup_intents"],
   ["sync a card that is saved alone", sync(saving(0)), "GET setup_intents", "GET setup_intents"],
   [
@@ -104,11 +99,7 @@ const METHODS: [name: string, ask: Ask, ...paths: string[]][] = [
     "GET setup_intents/seti_1",
     "POST setup_intents/seti_1/cancel",
   ],
-  [
-    "charge a saved card",
-    send(charging({ return_url: null, off_session: true })),
-    "POST payment_intents",
-  ],
+  ["charge", send(charging({ return_url: null, off_session: true })), "POST payment_intents"],
   ["detach a card", send(detaching), "POST payment_methods/pm_1/detach"],
   ["sync the removal of a card", sync(detaching), "GET payment_methods/pm_1"],
   ["totals", totals, "GET balance_transactions"],

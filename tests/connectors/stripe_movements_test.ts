@@ -227,9 +227,7 @@ for (const [name, members, ...expected] of PAYOUTS) {
       ),
       expected,
     );
-    assert.ok(
-      provider_events.every(({ op, subject_id }) => op === "payout" && subject_id === null),
-    );
+    assert.ok(provider_events.every(({ op, subject_id }) => op === "payout" && !subject_id));
   });
 }
 

@@ -79,27 +79,19 @@ Deno.test("intentEvents() of a payment that saves its card has the references", 
 
 Deno.test("intentEvents() of a payment with its charge are the success and the fee", () => {
   const common = {
-    account_id: "pac_1",
-    subject_id: PAYMENT_ID,
-    refund_id: null,
-    provider_reference: "pi_1",
-    currency: "EUR",
-    at: time(NOW + 2),
-    livemode: false,
+    ...{ account_id: "pac_1", subject_id: PAYMENT_ID, refund_id: null },
+    ...{ provider_reference: "pi_1", state: "succeeded", currency: "EUR" },
+    ...{ at: time(NOW + 2), livemode: false },
   };
-  const success = {
-    reference: "pi_1:succeeded",
-    object_id: "pi_1",
-    op: "authorize",
-    state: "succeeded",
-  };
-  const fee = { reference: "ch_1:fee", object_id: "ch_1", op: "fee", state: "succeeded" };
+  const paid = { reference: "pi_1:succeeded", object_id: "pi_1", op: "authorize" };
+  const fee = { reference: "ch_1:fee", object_id: "ch_1", op: "fee" };
   assert.deepEqual(eventsOf(intent()), [
-    { ...common, ...success, amount_minor: 1099 },
+    { ...common, ...paid, amount_minor: 1099 },
     { ...common, ...fee, amount_minor: 41 },
   ]);
 });
 
+const BANK = "https://bank.example/3ds";
 const challenge = (next_action: unknown) =>
   intent({ status: "requires_action", latest_charge: null, next_action });
 const redirect = (url: unknown) =>
@@ -118,6 +110,7 @@ const blocked = {
 };
 
 const PAID = "pi_1:succeeded authorize succeeded 1099";
+const DECLINED = "pi_1:declined authorize declined 1099";
 const CANCELLED = "pi_1:cancelled cancel cancelled 1099";
 const REFUSED = "pi_1:failed authorize failed 1099 provider_refused";
 const withFee = (fee: number) =>
@@ -127,50 +120,21 @@ const authorized = intent({ status: "requires_capture", amount_capturable: 1099 
 const krona = { currency: "isk", amount_received: 50_000, latest_charge: null };
 
 const INTENTS: [name: string, object: unknown, ...provider_events: string[]][] = [
-  [
-    "a captured payment",
-    captured,
-    "pi_1:succeeded capture succeeded 700",
-    "ch_1:fee fee succeeded 41",
-  ],
+  ["a capture", captured, "pi_1:succeeded capture succeeded 700", "ch_1:fee fee succeeded 41"],
   ["a payment whose fee is not known yet", intent({ latest_charge: "ch_1" }), PAID],
   ["a payment whose fee is below zero", withFee(-3), PAID, "ch_1:fee fee returned 3"],
   ["a payment without a fee", withFee(0), PAID],
   ["a payment whose charge does not fit", intent({ latest_charge: { id: 7 } }), PAID],
   ["an authorized payment", authorized, "pi_1:authorized authorize authorized 1099"],
-  [
-    "a payment that the bank processes",
-    intent({ status: "processing" }),
-    "pi_1:pending authorize pending 1099",
-  ],
-  [
-    "a challenge",
-    redirect("https://bank.example/3ds"),
-    "pi_1:requires_action authorize requires_action 1099",
-  ],
+  ["a processing payment", intent({ status: "processing" }), "pi_1:pending authorize pending 1099"],
+  ["a challenge", redirect(BANK), "pi_1:requires_action authorize requires_action 1099"],
   ["a challenge for Stripe's scripts", challenge({ type: "use_stripe_sdk" }), REFUSED],
   ["a challenge at a script", redirect("javascript:alert(1)"), REFUSED],
-  [
-    "a declined payment",
-    declinedIntent("lost_card"),
-    "pi_1:declined authorize declined 1099 payment_declined",
-  ],
-  [
-    "a decline with the issuer's advice",
-    advised,
-    "pi_1:declined authorize declined 1099 payment_declined retry_later",
-  ],
-  [
-    "a payment that Stripe has blocked",
-    blocked,
-    "pi_1:declined authorize declined 1099 aml_blocked",
-  ],
+  ["a declined payment", declinedIntent("lost_card"), `${DECLINED} payment_declined`],
+  ["a decline with the issuer's advice", advised, `${DECLINED} payment_declined retry_later`],
+  ["a payment that Stripe has blocked", blocked, `${DECLINED} aml_blocked`],
   ["a cancelled payment", intent({ status: "canceled" }), CANCELLED],
-  [
-    "a payment that its payer has abandoned",
-    ended("abandoned", null),
-    "pi_1:expired abandon failed 1099 expired",
-  ],
+  ["an abandoned payment", ended("abandoned", null), "pi_1:expired abandon failed 1099 expired"],
   ["an abandoned payment whose payer has authenticated", ended("abandoned", "ch_1"), CANCELLED],
   ["a payment that somebody has cancelled", ended("requested_by_customer", null), CANCELLED],
   ["a payment that nobody has tried", intent({ status: "requires_payment_method" })],
@@ -187,18 +151,14 @@ for (const [name, object, ...expected] of INTENTS) {
 }
 
 Deno.test("intentEvents() of a challenge has the address for the payer", () => {
-  const [event] = eventsOf(redirect("https://bank.example/3ds"));
-  assert.deepEqual(event!.next_action, { type: "authenticate", url: "https://bank.example/3ds" });
+  const [event] = eventsOf(redirect(BANK));
+  assert.deepEqual(event!.next_action, { type: "authenticate", url: BANK });
 });
 
 const method = { object: "payment_method", card: CARD };
-const waiting = redirect("https://bank.example/3ds");
+const waiting = redirect(BANK);
 const CARDS: [name: string, object: object, card: object | undefined][] = [
-  [
-    "the charge",
-    intent({ latest_charge: charge({ payment_method_details: { card: CARD } }) }),
-    CARD,
-  ],
+  ["a charge", intent({ latest_charge: charge({ payment_method_details: { card: CARD } }) }), CARD],
   ["the payment method before a charge", { ...waiting, payment_method: method }, CARD],
   [
     "the error after a decline",
@@ -298,6 +258,8 @@ const FEE = "du_1:fee fee succeeded 1500";
 const REVIEWED = "du_1:under_review dispute dispute_under_review 1099";
 const WON = "du_1:won dispute dispute_won 1099";
 
+const FEE_BACK = "du_1:fee_returned fee returned 1500";
+const FEE_AGAIN = "du_1:fee_returned fee succeeded 700";
 const LOST = "du_1:lost dispute dispute_lost 1099";
 
 const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] = [
@@ -306,25 +268,9 @@ const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] 
   ["a closed inquiry", dispute("warning_closed")],
   ["a prevented dispute", dispute("prevented")],
   ["a prevented dispute that took the money", dispute("prevented", TAKEN), DISPUTED, FEE, LOST],
-  [
-    "a prevented dispute whose money is back",
-    dispute("prevented", TAKEN, BACK),
-    DISPUTED,
-    FEE,
-    WON,
-  ],
-  [
-    "a closed inquiry whose money is back",
-    dispute("warning_closed", TAKEN, BACK),
-    DISPUTED,
-    FEE,
-    WON,
-  ],
-  [
-    "a dispute of another amount than its movement",
-    dispute("needs_response", [-500, 0]),
-    "du_1:disputed dispute disputed 500",
-  ],
+  ["a prevented one whose money is back", dispute("prevented", TAKEN, BACK), DISPUTED, FEE, WON],
+  ["a closed inquiry with money back", dispute("warning_closed", TAKEN, BACK), DISPUTED, FEE, WON],
+  ["another amount", dispute("needs_response", [-500, 0]), "du_1:disputed dispute disputed 500"],
   ["a state of next year", dispute("paused")],
   ["a withdrawal", dispute("needs_response", TAKEN), DISPUTED, FEE],
   ["a withdrawal in a state of next year", dispute("paused", TAKEN), DISPUTED, FEE],
@@ -334,22 +280,8 @@ const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] 
   ["a lost dispute", dispute("lost", TAKEN), DISPUTED, FEE, LOST],
   ["a won dispute before the money is back", dispute("won", TAKEN), DISPUTED, FEE],
   ["a won dispute", dispute("won", TAKEN, BACK), DISPUTED, FEE, WON],
-  [
-    "a won dispute with its fee",
-    dispute("won", TAKEN, [1099, -1500]),
-    DISPUTED,
-    FEE,
-    WON,
-    "du_1:fee_returned fee returned 1500",
-  ],
-  [
-    "a won dispute whose return has a fee",
-    dispute("won", TAKEN, [1099, 700]),
-    DISPUTED,
-    FEE,
-    WON,
-    "du_1:fee_returned fee succeeded 700",
-  ],
+  ["a won dispute and its fee", dispute("won", TAKEN, [1099, -1500]), DISPUTED, FEE, WON, FEE_BACK],
+  ["a win with another fee", dispute("won", TAKEN, [1099, 700]), DISPUTED, FEE, WON, FEE_AGAIN],
   [
     "a withdrawal that gives a fee back",
     dispute("needs_response", [-1099, -200]),
@@ -391,11 +323,8 @@ Deno.test("disputeEvents() are the first movements, in any order of the list", (
   const again: [number, number] = [-900, 300];
   const listed = dispute("lost", TAKEN, BACK, again);
   const all = disputeEvents(EVENT, Dispute.parse(listed));
-  const newest_first = {
-    ...listed,
-    balance_transactions: listed.balance_transactions.toReversed(),
-  };
-  assert.deepEqual(disputeEvents(EVENT, Dispute.parse(newest_first)), all);
+  const newest = { ...listed, balance_transactions: listed.balance_transactions.toReversed() };
+  assert.deepEqual(disputeEvents(EVENT, Dispute.parse(newest)), all);
   assert.deepEqual(short(all), [DISPUTED, FEE, WON]);
 });
 

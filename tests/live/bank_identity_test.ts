@@ -53,23 +53,10 @@ const CASES: [name: string, ...files: Step[]][] = [
     ["054", detailed("NOTIFY0001")],
     ["053", plain("REPORT0001")],
   ],
-  [
-    "only the notification has a reference",
-    ["054", detailed("NOTED0001")],
-    ["053", detailed("NONREF")],
-  ],
-  [
-    "only the statement has a reference",
-    ["052", detailed("NONREF")],
-    ["053", detailed("STATED0001")],
-  ],
+  ["a reference in the notification", ["054", detailed("NOTED0001")], ["053", detailed("NONREF")]],
+  ["a reference in the statement", ["052", detailed("NONREF")], ["053", detailed("STATED0001")]],
   ["only the statement has details", ["052", plain()], ["053", detailed()]],
-  [
-    "a statement has it twice",
-    ["054", detailed("NOTED0002")],
-    ["053", detailed()],
-    ["053", detailed()],
-  ],
+  ["two statements", ["054", detailed("NOTED0002")], ["053", detailed()], ["053", detailed()]],
 ];
 
 /** Whether the worker is late to apply a file, by the month of their entries. */
@@ -247,10 +234,7 @@ Deno.test("an entry with several identities", (t) =>
       const entry = { CdtDbtInd: "DBIT", RvslInd: "true", AcctSvcrRef: "REVERSED1" };
       await send(["054", entry]);
       assert.deepEqual(await moved(), [-1000, -1000]);
-      assert.match(
-        await send(["053", entry], { change: 10 }),
-        /has the other direction: .+ -1000 EUR/,
-      );
+      assert.match(await send(["053", entry], { change: 10 }), /the other direction: .+ -1000 EUR/);
       assert.deepEqual(await moved(), [2000, 0]);
       assert.equal(await differs(), 1);
     });

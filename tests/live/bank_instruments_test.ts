@@ -140,11 +140,8 @@ async function saveMandates(live: LiveBank, t: Deno.TestContext): Promise<void> 
       const shown = await read(instrument_id);
       assert.deepEqual([shown.status, shown.ended_reason], [end ? "ended" : "active", end]);
       assert.deepEqual(await sealedOf(live, instrument_id), end ? [] : [instrument_id]);
-      const again = await post("payments", using(instrument_id));
-      assert.deepEqual(
-        [again.http, again.error?.code],
-        end ? [409, "invalid_state"] : [201, undefined],
-      );
+      const { http, error } = await post("payments", using(instrument_id));
+      assert.deepEqual([http, error?.code], end ? [409, "invalid_state"] : [201, undefined]);
       const { data } = await call("GET", `events?instrument_id=${instrument_id}`);
       const types = data.map(({ type }: { type: string }) => type);
       const ended = types.filter((type: string) => type === "instrument.ended");

@@ -63,9 +63,7 @@ webhookCase("three dispatchers deliver each event once", async (_, service, hook
       await Promise.all(others.map((deps) => deps.webhooks!.dispatcher.notify()));
     }));
     await until("all have arrived", async () => {
-      await Promise.all(
-        [service.deps, ...others].map((deps) => deps.webhooks!.dispatcher.notify()),
-      );
+      await Promise.all([service.deps, ...others].map((one) => one.webhooks!.dispatcher.notify()));
       return hooks.arrivals.length >= 400;
     }, 30_000);
     await settle(service);

@@ -37,11 +37,7 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
     `HTTP/1.1 429 No\r\nRetry-After-X: 1\r\nX-${RETRY}\r\nContent-Length: 0\r\n\r\n`,
     ended(429),
   ],
-  [
-    "two values",
-    `HTTP/1.1 429 No\r\n${RETRY}\r\n${RETRY}\r\nContent-Length: 0\r\n\r\n`,
-    ended(429),
-  ],
+  ["twice", `HTTP/1.1 429 No\r\n${RETRY}\r\n${RETRY}\r\nContent-Length: 0\r\n\r\n`, ended(429)],
   [
     "that closes",
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
@@ -53,11 +49,7 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
     { status: 200, retry_after: undefined, done: false, reusable: false },
   ],
   ["without a reason phrase", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ended(200)],
-  [
-    "of HTTP/1.0",
-    "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
-    { ...ended(200), reusable: false },
-  ],
+  ["HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", { ...ended(200), reusable: false }],
   [
     "with a broken body",
     "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",

@@ -113,10 +113,7 @@ serviceCase("a stop ends waiting reads with an empty response", async (_, servic
 
 serviceCase("more waiting reads than an account may have", async (t, service) => {
   const { id } = await addInbox(service);
-  const readings = Array.from(
-    { length: LONG_WAITS.of_owner },
-    () => readInbox(service, id, "wait=3"),
-  );
+  const reads = Array.from({ length: LONG_WAITS.of_owner }, () => readInbox(service, id, "wait=3"));
   await until("all reads wait", () => waiting(service) === LONG_WAITS.of_owner);
   await t.step("are refused with 429", async () => {
     const refused = await readInbox(service, id, "wait=1");
@@ -131,5 +128,5 @@ serviceCase("more waiting reads than an account may have", async (t, service) =>
   await t.step("a read without a wait gets a response", async () => {
     assert.equal((await readInbox(service, id)).status, 200);
   });
-  await Promise.all(readings);
+  await Promise.all(reads);
 });

@@ -68,12 +68,7 @@ pollCase("leases one poison delivery, and accounts take turns", async (t, servic
 });
 
 /** The leases of one delivery: what has happened to the lease before, the flags and the number. */
-const LEASES: [
-  before: "made" | "lost" | "failed",
-  flags: string,
-  attempt: number,
-  name?: string,
-][] = [
+const LEASES: [was: "made" | "lost" | "failed", flags: string, attempt: number, name?: string][] = [
   ["made", "one", 1],
   ["lost", "one poison", 2],
   ["lost", "one poison", 3],

@@ -213,13 +213,10 @@ webhookCase("POST /recover sends failed deliveries again", async (t, service, ho
   const { release } = holdResponses(hooks);
   await service.setClock(AT + 3 * HOUR_MS);
   const body = { since: time(AT) };
-  const { status, body: recovery } = await recover(service, id, body);
+  const { status, body: told } = await recover(service, id, body);
   await t.step("returns 202 with the count, and another does not double it", async () => {
     const expected = { object: "recovery", endpoint_id: id, count: 2 };
-    assert.deepEqual([status, recovery], [
-      202,
-      { ...expected, has_more: false, next_cursor: null },
-    ]);
+    assert.deepEqual([status, told], [202, { ...expected, has_more: false, next_cursor: null }]);
     assert.equal((await recover(service, id, body)).body.count, 0);
     assert.equal((await recover(service, id, { ...body, status: "all" })).body.count, 1);
   });

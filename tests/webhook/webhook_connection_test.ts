@@ -66,20 +66,17 @@ Deno.test("WebhookConnectionPool.put() keeps the most recently used connections"
 Deno.test("WebhookConnectionPool.put() closes a connection with unsent bytes", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const target = targetAt(listener.addr.port);
-  const [connection, receiver] = await Promise.all([
-    openConnection(target, 1_000),
-    listener.accept(),
-  ]);
+  const [connection, peer] = await Promise.all([openConnection(target, 1_000), listener.accept()]);
   // More than the buffers of two sockets hold while nobody reads.
   connection!.write(new Uint8Array(64 * 1024 * 1024));
-  await receiver.write(new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n"));
+  await peer.write(new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n"));
   assert.ok(await connection!.read());
   const pool = new WebhookConnectionPool();
   pool.put(target, connection!);
   assert.equal(pool.take(target), undefined);
   assert.equal(await connection!.read(), null);
   pool.close();
-  receiver.close();
+  peer.close();
   listener.close();
 });
 

@@ -166,10 +166,7 @@ Deno.test("sendWebhook() verifies the certificate for the host name", async () =
   const result = await sendWebhook(toPublic(receiver.port));
   await receiver.close();
   assertResponse(result, { status: 200 });
-  assert.match(
-    new TextDecoder().decode(receiver.requests[0]!),
-    /\r\nHost: hooks\.example\.com\r\n/,
-  );
+  assert.match(new TextDecoder().decode(receiver.requests[0]!), /\nHost: hooks\.example\.com\r/);
 });
 
 for (const [address, outcome] of [["127.0.0.1", "response"], ["127.0.0.2", "connection_failed"]]) {
@@ -200,9 +197,7 @@ const REFUSALS: [
     timeouts: { connect_ms: 50, total_ms: 100 },
   })],
   ["loopback", () => ({ resolve: () => Promise.resolve(["127.0.0.1"]) })],
-  ["a public and a private address", () => ({
-    resolve: () => Promise.resolve([PUBLIC, "10.0.0.1"]),
-  })],
+  ["a second, private address", () => ({ resolve: () => Promise.resolve([PUBLIC, "10.0.0.1"]) })],
   ["a public and an IPv4-mapped address", () => ({
     resolve: () => Promise.resolve([PUBLIC, "::ffff:127.0.0.1"]),
   })],
@@ -261,11 +256,8 @@ async function stalledHandshake() {
 Deno.test("sendWebhook() does not follow a name that changes, and reuses no idle connection", async () => {
   const pool = new WebhookConnectionPool();
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
-  const responses = [[PUBLIC], [PUBLIC], ["10.0.0.1"]];
-  const request = toPublic(receiver.port, {
-    pool,
-    resolve: () => Promise.resolve(responses.shift()!),
-  });
+  const told = [[PUBLIC], [PUBLIC], ["10.0.0.1"]];
+  const request = toPublic(receiver.port, { pool, resolve: () => Promise.resolve(told.shift()!) });
   const outcomes = [];
   for (let i = 0; i < 3; i++) outcomes.push((await sendWebhook(request)).outcome);
   pool.close();
@@ -384,10 +376,7 @@ Deno.test("sendWebhook() calls no name with a refused address of the vectors", a
   for (const { ip, result } of ADDRESS_VECTORS) {
     for (const allow_private of [false, true]) {
       if (result === "public" || (result === "private" && allow_private)) continue;
-      const request = toPublic(3000, {
-        allow_private,
-        resolve: () => Promise.resolve([PUBLIC, ip]),
-      });
+      const request = toPublic(1, { allow_private, resolve: () => Promise.resolve([PUBLIC, ip]) });
       const seam = { dial: (address: string) => assert.fail(`dialled ${address} beside ${ip}`) };
       assert.deepEqual(await sendWebhook({ ...request, seam }), FAILED);
     }
