@@ -237,10 +237,9 @@ function checkRequest(
   const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
   const named_key = c.req.param("key") ?? "";
   const customer_id = c.req.param("customer") === undefined ? "" : customerIn(c.req.path);
-  const ids = { id, customer: encodeURIComponent(customer_id) };
   const idempotency = idempotency_key === null
     ? null
-    : identify(route, ids, searchParams, idempotency_key, sent!);
+    : identify(route, { id, customer_id }, searchParams, idempotency_key, sent!);
   const run = (access: Access, { random, order_ms, run_number, settings }: EnvironmentValues) => {
     state.decided_ms = access.at_ms;
     return route.run({
@@ -364,13 +363,18 @@ function inKeyWords(error: unknown): unknown {
  */
 function identify(
   route: Route,
-  ids: { id: string; customer: string },
+  { id, customer_id }: { id: string; customer_id: string },
   query: URLSearchParams,
   key: string,
   body: ReadBody,
 ): Idempotency {
   const own_path = route.own_path ?? `/${route.home}${route.paths[0]}`;
-  const path = own_path.replace(/:(id|customer)\b/, (_, name: "id") => ids[name]);
+  const path = own_path.includes(":")
+    ? own_path.replace(
+      /:(?:id|customer)\b/,
+      (name) => name === ":id" ? id : encodeURIComponent(customer_id),
+    )
+    : own_path;
   const whole_path = query.size === 0 ? path : `${path}?${query}`;
   return {
     key,
@@ -389,11 +393,11 @@ function respond(
     : { response: outcome, replayed: false };
   const state = c.get("state");
   // A plain object, because Hono would make `Headers` of it, and the runtime a list of those.
+  if (fault) state.sandbox_fault = fault;
   const headers = ownHeaders(state);
   headers["Content-Type"] = media_type;
   if (replayed) headers[REPLAYED_HEADER] = "true";
   if (response.status === 201) headers["Location"] = locationOf(response, c.get("deps").base_url);
-  if (fault) state.sandbox_fault = fault;
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
   const body = rest ? bodyInParts(response.body, rest) : response.body;

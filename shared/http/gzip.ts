@@ -20,11 +20,12 @@ const PLAIN_MOST = 1_024;
  * Compresses a response, if it is long enough and its client takes that. At once, because a stream
  * for each response would take several times as long.
  * @param body the body of the response
+ * @param request the headers of the request
  */
-export function compressResponse(response: Response, body: string, accepted?: string): Response {
+export function compressResponse(response: Response, body: string, request: Headers): Response {
   if (body.length <= PLAIN_MOST) return response;
   response.headers.append("Vary", "Accept-Encoding");
-  if (!acceptsGzip(accepted)) return response;
+  if (!acceptsGzip(request.get("Accept-Encoding") ?? "")) return response;
   response.headers.set("Content-Encoding", "gzip");
   return new Response(new Uint8Array(gzipSync(body)), response);
 }

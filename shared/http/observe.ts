@@ -35,16 +35,22 @@ const UNKNOWN_ROUTE = "unknown";
 
 export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   const policy = `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`;
-  const respond = async (c: Context<Env>, next: Next, describe?: Describe) => {
+  const respond = async (
+    c: Context<Env>,
+    next: Next,
+    parent: string | null,
+    describe?: Describe,
+  ) => {
     const started = performance.now();
     const at_ms = deps.clock();
     const state: RequestState = {
       request_id: idGenerator(at_ms, deps.random)("req_"),
       at_ms,
       retries: new Retries(),
-      traceparent: traceparentOf(c.req.header("traceparent")),
+      traceparent: traceparentOf(parent),
       key: null,
       environment: LIVE_ENVIRONMENT,
+      rate_policy: policy,
       is_replay: false,
       has_own_headers: false,
       is_counted: false,
@@ -69,8 +75,9 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     await next();
     await state.environment.end?.(c);
     compress(c);
-    const { headers, status } = c.res;
+    // Not the headers of a response that has these: the runtime would make a list of them.
     if (!state.has_own_headers) {
+      const { headers } = c.res;
       for (const [name, value] of Object.entries(ownHeaders(state))) {
         if (!headers.has(name)) headers.set(name, value);
       }
@@ -79,13 +86,9 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     if (c.req.method === "HEAD" && c.res.body) {
       let length = 0;
       for await (const part of c.res.body) length += part.length;
-      headers.set("Content-Length", String(length));
+      c.res.headers.set("Content-Length", String(length));
     }
-    if (state.remaining !== null) {
-      headers.set("RateLimit-Policy", policy);
-      headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
-    }
-    if (state.sandbox_fault) headers.set(FAULT_HEADER, state.sandbox_fault.fault);
+    const { status } = c.res;
     const { is_replay } = state;
     const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : null;
     const duration_ms = performance.now() - started;
@@ -127,24 +130,38 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   };
   return function observed(c, next) {
     const parent = c.req.header("traceparent") ?? null;
-    return span("HTTP", (describe) => respond(c, next, describe), { kind: "server", parent });
+    return span("HTTP", (describe) => respond(c, next, parent, describe), {
+      kind: "server",
+      parent,
+    });
   };
 }
 
-/** Returns the headers that every response has, unless it has a Cache-Control of its own. */
-export function ownHeaders({ request_id }: RequestState): Record<string, string> {
-  return {
+/**
+ * Returns the headers of every response: those that it always has, unless it has a Cache-Control of
+ * its own, and those of its request.
+ */
+export function ownHeaders(
+  { request_id, remaining, rate_policy, sandbox_fault }: RequestState,
+): Record<string, string> {
+  const headers: Record<string, string> = {
     "Request-Id": request_id,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
   };
+  if (remaining !== null) {
+    headers["RateLimit-Policy"] = rate_policy;
+    headers["RateLimit"] = `"default";r=${remaining};t=${WINDOW_S}`;
+  }
+  if (sandbox_fault) headers[FAULT_HEADER] = sandbox_fault.fault;
+  return headers;
 }
 
 /** Compresses the response of a request for a client that takes that. */
 function compress(c: Context<Env>): void {
   const { response_body } = c.get("state");
   if (response_body === null || c.req.method === "HEAD") return;
-  const sent = compressResponse(c.res, response_body, c.req.header("Accept-Encoding"));
+  const sent = compressResponse(c.res, response_body, c.req.raw.headers);
   if (sent === c.res) return;
   // Otherwise Hono would make a stream of the body.
   c.res = undefined;

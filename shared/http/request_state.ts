@@ -52,6 +52,8 @@ export interface RequestState {
   route_template: string;
   /** Null if the path has none. */
   route: Route | null;
+  /** The header `RateLimit-Policy` of responses that are limited. */
+  rate_policy: string;
   /** Requests left to the key or its account, the smaller number; null without limits. */
   remaining: number | null;
   code: ErrorCode | null;

@@ -75,10 +75,22 @@ function madeBy({ hidden_body, response_body }: RequestState): string | undefine
   return MADE.exec(text)?.[1] ?? DECLINED.exec(text)?.[1];
 }
 
+/** The forms of the paths of each route with an id in place of each parameter. */
+const forms = new Map<string, RegExp>();
+
+function formOf(route: string): RegExp {
+  let form = forms.get(route);
+  if (form === undefined) {
+    form = new RegExp(`^${route.replaceAll(/:\w+/g, "[a-z]{2,4}_[0-9a-z]{26}")}$`);
+    forms.set(route, form);
+  }
+  return form;
+}
+
 /** Returns the route with the ids of the path, or the masked path if there is no route. */
 function shownPath(route: string, path: string): string {
   const is_known = route.startsWith("/");
-  if (is_known && !route.includes(":")) return route;
+  if (is_known && formOf(route).test(path)) return path;
   const sent = path.split("/");
   const steps = is_known
     ? route.split("/").map((step, i) => {

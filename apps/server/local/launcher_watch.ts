@@ -28,7 +28,7 @@ export async function watchLauncher(onLost: () => void): Promise<void> {
   if (links.length === 0) return;
   const timer = setInterval(async () => {
     for (const { pid, parent } of links) {
-      if ((await inspect(pid))?.parent === parent) continue;
+      if ((await inspect(pid, false))?.parent === parent) continue;
       clearInterval(timer);
       return onLost();
     }
@@ -52,13 +52,19 @@ async function findLinks(): Promise<Link[]> {
   return links.slice(0, watched);
 }
 
-/** Returns the parent and the command line of a process, or null if it has ended. */
-async function inspect(pid: number): Promise<{ parent: number; command: string } | null> {
+/**
+ * Returns the parent and the command line of a process, or null if it has ended.
+ * @param with_command false: without the command line on Linux, where it costs as much again
+ */
+async function inspect(
+  pid: number,
+  with_command = true,
+): Promise<{ parent: number; command: string } | null> {
   if (Deno.build.os === "linux") {
     try {
       // Synchronous, because these files are in memory, and a promise of each costs more.
       const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
-      const command = Deno.readTextFileSync(`/proc/${pid}/cmdline`);
+      const command = with_command ? Deno.readTextFileSync(`/proc/${pid}/cmdline`) : "";
       // The line is "pid (name) state parent …". The name can contain any character, also ")".
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
       return { parent, command: command.replaceAll("\0", " ") };
