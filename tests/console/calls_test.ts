@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { curlOf, typescriptOf } from "../../apps/console/data/snippets.ts";
+import { curlOf, typescriptOf } from "../../tools/generate/code_samples/snippets.ts";
 import { CLIENT_METHODS } from "../../tools/generate/code_samples/client_methods.ts";
 import { outputOf } from "../support/common/running_command.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";

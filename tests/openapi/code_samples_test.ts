@@ -6,8 +6,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { type CodeSample, codeSamples } from "../../tools/generate/code_samples/code_samples.ts";
-import type { SampleCall } from "../../tools/generate/code_samples/sample_call.ts";
+import {
+  type CodeSample,
+  codeSamples,
+  type SampleCall,
+} from "../../tools/generate/code_samples/code_samples.ts";
 import { readExamples } from "../../tools/generate/openapi/examples.ts";
 import { ADDRESSES, mainOperation } from "../../tools/generate/openapi/operations.ts";
 import {
@@ -51,7 +54,7 @@ const CLIENT = new URL("../../packages/client/mod.ts", import.meta.url);
 const PYTHON = `
 import json, sys
 printed = []
-exec(compile(sys.argv[1], "sample.py", "exec"), {"print": printed.append})
+exec(compile(sys.argv[1], "sample.py", "exec"), {"print": lambda *values: printed.append(values[-1])})
 print(json.dumps(printed[0]))
 `;
 
@@ -198,7 +201,7 @@ function runHere(env: Readonly<Record<string, string>>): SampleRunner {
   const { fetch } = globalThis;
   let sent: RequestInit = {};
   Object.assign(globalThis, {
-    printSampleValue: (value: Printed) => printed.push(value),
+    printSampleValue: (...values: Printed[]) => printed.push(values.at(-1)!),
     fetch(url: string, init: RequestInit = {}) {
       sent = init;
       return fetch(url, init);

@@ -8,12 +8,8 @@ import { METRICS_TYPE } from "../../shared/http/internal_routes.ts";
 import { OPENAPI_GZIP } from "../../shared/http/openapi_document.ts";
 import { unpackDocument } from "../../shared/http/openapi_route.ts";
 import { pathKind } from "../../shared/http/path_id.ts";
-import { codeSamples } from "../generate/code_samples/code_samples.ts";
-import {
-  KEY_VARIABLE,
-  type SampleCall,
-  TOKEN_VARIABLE,
-} from "../generate/code_samples/sample_call.ts";
+import { codeSamples, type SampleCall } from "../generate/code_samples/code_samples.ts";
+import { KEY_VARIABLE } from "../generate/code_samples/snippets.ts";
 import { type Examples, examplesIn } from "../generate/openapi/examples.ts";
 import { mainOperation } from "../generate/openapi/operations.ts";
 import type { Json } from "../generate/openapi/schemas.ts";
@@ -86,7 +82,7 @@ export function sampleCall(
     ? KEY_VARIABLE
     : security.length === 0
     ? null
-    : TOKEN_VARIABLE;
+    : "RELAY_TOKEN";
   return {
     operation_id,
     method,

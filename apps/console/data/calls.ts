@@ -21,7 +21,7 @@ import { type ApiRequest, Transport } from "../../../packages/client/transport.t
 import { showFlash } from "./flash.ts";
 import { go } from "./route.ts";
 import { endSession, forgetKey, leaveSandbox, session } from "./session.ts";
-import type { DescribedCall } from "./snippets.ts";
+import type { DescribedCall } from "../../../tools/generate/code_samples/snippets.ts";
 import { fetchSparingFaults } from "../../../packages/sandbox/sparing_fetch.ts";
 
 // deno-lint-ignore no-explicit-any

@@ -6,7 +6,7 @@
 import type { Scope } from "../../../packages/client/mod.ts";
 import { CALL_SCOPES } from "./call_scopes.ts";
 import { session } from "./session.ts";
-import type { DescribedCall } from "./snippets.ts";
+import type { DescribedCall } from "../../../tools/generate/code_samples/snippets.ts";
 
 /** A method of the client, such as `payments.create`. */
 type CallName = keyof typeof CALL_SCOPES;

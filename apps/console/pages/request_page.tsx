@@ -13,7 +13,7 @@ import { href } from "../data/route.ts";
 import { SendAgainDialog } from "../forms/send_again_dialog.tsx";
 import { session } from "../data/session.ts";
 import { SnippetTabs } from "../parts/snippet_tabs.tsx";
-import { curlOf, fetchOf, pythonOf } from "../data/snippets.ts";
+import { curlOf, fetchOf, pythonOf } from "../../../tools/generate/code_samples/snippets.ts";
 import { CopyButton, Fact, Id, Time } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 

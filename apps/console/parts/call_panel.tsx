@@ -6,7 +6,7 @@ import { jsonText } from "./json.tsx";
 import { shortened } from "../data/resource_link.ts";
 import { href } from "../data/route.ts";
 import { SnippetTabs } from "./snippet_tabs.tsx";
-import { curlOf, fetchOf, typescriptOf } from "../data/snippets.ts";
+import { curlOf, fetchOf, typescriptOf } from "../../../tools/generate/code_samples/snippets.ts";
 
 /** A bar with the newest call. It opens a list of the logged calls. */
 export function CallPanel() {

@@ -1,11 +1,11 @@
 /**
  * Snippets to copy: of a request as a command for a shell, and in TypeScript and Python without the
  * client; of a call as a module for the TypeScript client. They do not contain the key, but read it
- * from the environment variable PAYMENTS_API_KEY.
+ * from an environment variable.
  */
 
 import type { Exchange } from "../../../packages/client/mod.ts";
-import { CLIENT_INSTALLATION } from "../../../tools/publication/client_installation.ts";
+import { CLIENT_INSTALLATION } from "../../publication/client_installation.ts";
 
 /** A call of the client as data: a method such as `payments.create` with its arguments. */
 export interface DescribedCall {
@@ -14,39 +14,52 @@ export interface DescribedCall {
   args: readonly unknown[];
 }
 
+type SampleRequest = Exchange["request"] & {
+  /** Environment variable with the key or token; null for an address without one. */
+  secret?: string | null;
+  /** How a program reads the response; by default as JSON. */
+  reads?: "json" | "text";
+};
+
+/** The environment variable of the key. */
+export const KEY_VARIABLE = "PAYMENTS_API_KEY";
 /** Headers that every snippet sets by itself or that only a browser sends. */
 const OWN_HEADERS = new Set(["authorization", "accept", "user-agent"]);
 
 /** Returns the request as a command for a POSIX shell. */
-export function curlOf({ method, url, headers, body }: Exchange["request"]): string {
+export function curlOf(request: SampleRequest): string {
+  const { method, url, body, secret = KEY_VARIABLE } = request;
   const lines = [`curl ${method === "GET" ? "" : `-X ${method} `}${quote(url)}`];
-  lines.push('-H "Authorization: Bearer $PAYMENTS_API_KEY"');
-  for (const [name, value] of shownHeaders(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`);
+  if (secret !== null) lines.push(`-H "Authorization: Bearer $${secret}"`);
+  for (const [name, value] of shownHeaders(request)) lines.push(`-H ${quote(`${name}: ${value}`)}`);
   if (body !== null) lines.push(`-d ${quote(body)}`);
   return lines.join(" \\\n  ");
 }
 
 /** Returns the request as a TypeScript module that needs no package. */
-export function fetchOf({ method, url, headers, body }: Exchange["request"]): string {
+export function fetchOf(request: SampleRequest): string {
+  const { method, url, body, secret = KEY_VARIABLE, reads = "json" } = request;
   const lines = [
     `const response = await fetch(${JSON.stringify(url)}, {`,
     `  method: "${method}",`,
     "  headers: {",
-    "    Authorization: `Bearer ${process.env.PAYMENTS_API_KEY}`,",
-    ...shownHeaders(headers).map(([name, value]) =>
-      `    ${JSON.stringify(name)}: ${JSON.stringify(value)},`
+    ...(secret === null ? [] : [`    Authorization: \`Bearer \${process.env.${secret}}\`,`]),
+    ...shownHeaders(request).map((header) =>
+      `    ${header.map((text) => JSON.stringify(text)).join(": ")},`
     ),
     "  },",
   ];
   if (body !== null) {
     lines.push(`  body: JSON.stringify(${literal(JSON.parse(body), "  ", TYPESCRIPT)}),`);
   }
-  return [...lines, "});", "console.log(response.status, await response.json());"].join("\n");
+  return [...lines, "});", `console.log(response.status, await response.${reads}());`].join("\n");
 }
 
 /** Returns the request as a Python program with the package requests. */
-export function pythonOf({ method, url, headers, body }: Exchange["request"]): string {
+export function pythonOf(request: SampleRequest): string {
+  const { method, url, body, secret = KEY_VARIABLE, reads = "json" } = request;
   const lines = [
+    "# pip install requests",
     "import os",
     "",
     "import requests",
@@ -55,14 +68,15 @@ export function pythonOf({ method, url, headers, body }: Exchange["request"]): s
     `    "${method}",`,
     `    ${JSON.stringify(url)},`,
     "    headers={",
-    '        "Authorization": f"Bearer {os.environ[\'PAYMENTS_API_KEY\']}",',
-    ...shownHeaders(headers).map(([name, value]) =>
-      `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`
+    ...(secret === null ? [] : [`        "Authorization": f"Bearer {os.environ['${secret}']}",`]),
+    ...shownHeaders(request).map((header) =>
+      `        ${header.map((text) => JSON.stringify(text)).join(": ")},`
     ),
     "    },",
   ];
   if (body !== null) lines.push(`    json=${literal(JSON.parse(body), "    ", PYTHON)},`);
-  return [...lines, "    timeout=30,", ")", "print(response.status_code, response.json())"]
+  const read = reads === "json" ? "json()" : "text";
+  return [...lines, "    timeout=30,", ")", `print(response.status_code, response.${read})`]
     .join("\n");
 }
 
@@ -119,7 +133,7 @@ function literal(value: unknown, indent: string, language: Language): string {
   return `{\n${lines.join("")}${indent}}`;
 }
 
-function shownHeaders(headers: Exchange["request"]["headers"]): [name: string, value: string][] {
+function shownHeaders({ headers }: SampleRequest): [name: string, value: string][] {
   return Object.entries(headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
 }
 
