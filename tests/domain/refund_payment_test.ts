@@ -35,6 +35,8 @@ const PARTLY = paymentWith({ status: "partially_refunded", amount_refunded: 400 
 const MANUAL = paymentWith({ status: "completed", settlement: "manual" });
 /** Of 1000, 300 are held by a pending refund. */
 const HELD = paymentWith({ ...MANUAL, amount_refunding: 300 });
+const ALL_HELD = paymentWith({ ...MANUAL, amount_refunding: 1000 });
+const FREE = paymentWith({ amount_minor: 0, amount_captured: 0, status: "completed" });
 /** A payment of which the rest was charged back while 300 were being refunded. */
 const DISPUTED = paymentWith({ ...HELD, status: "chargeback", amount_disputed: 700 });
 
@@ -96,6 +98,8 @@ testMoves([
 
 testRefusals([
   ["refund too much", DONE, refund(1001), "invalid_parameter amount"],
+  ["refund the held rest", ALL_HELD, refund(), "invalid_state"],
+  ["refund 0", FREE, refund(), "invalid_state"],
   ["a return code of a card", HELD, returned("failed"), "invalid_parameter return_code"],
 ]);
 

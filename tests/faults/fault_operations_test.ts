@@ -33,10 +33,7 @@ serviceCase("declared faults of a sandbox", async (t, service) => {
   });
 });
 
-/**
- * Refused bodies, the field at fault and a part of the message. messages_test.ts has a wrong value
- * of each field.
- */
+/** Refused bodies, the field at fault and a part of the message. */
 const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] = [
   [{ on: "request", fault: "declined" }, "fault", /of a request must be "rate_limited"/],
   [{ on: "delivery", fault: "timeout" }, "fault", /of a delivery must be "duplicate"/],

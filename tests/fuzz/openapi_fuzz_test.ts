@@ -1,8 +1,8 @@
 /**
- * Odd values in every field of every operation: at the limits of RFC 3339, `timestamptz`, `Date`
- * and PostgreSQL's integers, of another kind, and in any mixture with values of other requests. No
- * response is a 5xx, and every response matches the document
- * (tests/support/service/openapi_check.ts checks every call of a test). `SEED` chooses other
+ * Odd values in every field of every operation: missing, at the limits of RFC 3339, `timestamptz`,
+ * `Date` and PostgreSQL's integers, of another kind, and in any mixture with values of other
+ * requests. No response is a 5xx, and every response matches the document and has a message for
+ * people (tests/support/service/openapi_check.ts checks every call of a test). `SEED` chooses other
  * mixtures, `RUNS` sets their number.
  */
 
@@ -13,7 +13,7 @@ import { layersOf, memberOf, namesOf } from "../../shared/schema/requirement.ts"
 import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import { CATALOGUE, type CatalogueRequest } from "../support/catalogue/requests.ts";
 import { fill, firstValues, type Saved, saveId } from "../support/catalogue/run_catalogue.ts";
-import { fieldsWithLiterals, isNumber, isTime } from "../support/http/wrong_values.ts";
+import { fieldsWithLiterals, isNumber, isTime } from "../support/http/field_literals.ts";
 import type { TestService } from "../support/service/service.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 
@@ -32,14 +32,26 @@ const TIMES = [
   ...["2030-01-01T00:00Z", "infinity", ""],
 ];
 /** JSON literals, written into the body unchanged. */
-const NUMBERS: string[] = [
+const NUMBERS: (string | undefined)[] = [
   ...["-1", "0", "-0", "1e0", "1.5", "2147483647", "2147483648", "-2147483649"],
   ...["9007199254740991", "9007199254740993", "9223372036854775807", "9223372036854775808"],
-  ...["1e22", "1e308", "1e400", "-1e400", "1e-400", "null"],
+  ...["1e22", "1e308", "1e400", "-1e400", "1e-400", "null", '"12"', '"nonsense!"', undefined],
 ];
-/** Values of any field. */
+/** Values of any field. Undefined: the field is missing. */
 const ODD: unknown[] = [
-  ...[null, true, 0.5, "", " ", "\u0000", "\ud800", "💶", "a".repeat(600), "' or 1=1 --"],
+  ...[
+    undefined,
+    null,
+    true,
+    0.5,
+    "",
+    " ",
+    "\u0000",
+    "\ud800",
+    "💶",
+    "a".repeat(600),
+    "' or 1=1 --",
+  ],
   ...[[], {}, [[[[]]]], [null], { "": "" }, { constructor: 1 }],
 ];
 const anything = fc.oneof(
@@ -115,11 +127,10 @@ function isFirst(done: Done, schema: z.ZodType, name: string): boolean {
   return is_first;
 }
 
-/** The values for a field. messages_test.ts has those of enumerations. */
 function valuesFor(schema: z.ZodType): readonly unknown[] {
   if (isTime(schema)) return TIMES;
   if (isNumber(schema)) return NUMBERS;
-  return layersOf(schema).at(-1) instanceof z.ZodEnum ? [] : ODD;
+  return layersOf(schema).at(-1) instanceof z.ZodEnum ? [undefined, null, 5, "nonsense!"] : ODD;
 }
 
 async function sendOddQueries(

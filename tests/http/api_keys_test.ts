@@ -86,6 +86,17 @@ serviceCase("API keys", async (t, service) => {
     const wide = await make(service);
     assert.equal((await rotate(service, wide.id, undefined, { key })).status, 403);
   });
+  await t.step("a live key makes none, and none begins after its end", async () => {
+    const body = { name: "x" };
+    const { text: key } = service.live;
+    assertRefused(await service.call("POST", KEYS, { body, key }), "test_key_required");
+    const past = { ...body, expires_at: "2020-01-01T00:00:00Z" };
+    assertRefused(
+      await service.call("POST", KEYS, { body: past }),
+      "invalid_parameter",
+      "expires_at",
+    );
+  });
   await t.step("a name that looks like a stored secret is returned as the name", async () => {
     const name = `key_reference:${"0".repeat(32)}:abcd`;
     const send = () => service.call("POST", KEYS, { body: { name }, idempotency_key: "name" });

@@ -116,9 +116,7 @@ serviceCase("the method of a request", async (t, service) => {
   }
 });
 
-/**
- * Malformed values of the parameters of a list. messages_test.ts has others, for each parameter.
- */
+/** Malformed values of the parameters of a list. openapi_fuzz_test.ts has others of each. */
 const VALUES: [path: string, param: string, values: string[]][] = [
   [PAYMENTS, "limit", [
     ...["-1", "1.0", "1e1", "0x1", "+1", "%201", "ten", "٣", "%00", "1".repeat(8_000)],
@@ -129,13 +127,14 @@ const VALUES: [path: string, param: string, values: string[]][] = [
     "%ff",
   ]],
   [PAYMENTS, "currency", ["XXZ", "EURO", LONG]],
-  [PAYMENTS, "reference", [LONG, "r".repeat(256), "a%00b"]],
+  [PAYMENTS, "reference", [LONG, "r".repeat(256), "a%00b", "4242424242424242"]],
   [PAYMENTS, "created_after", ["yesterday", "2026-01-01", "9999-12-31T23:59:59-14:00"]],
   [PAYMENTS, "created_before", ["2026-02-30T00:00:00Z", "1767225600", "2026-02-01T00:00:00"]],
   [PAYMENTS, "customer_id", ["u".repeat(65), "u%00"]],
   [PAYMENTS, "customer", ["ada", "ada@example.com%00", `${"a".repeat(250)}@example.com`]],
   [REFUNDS, "payment_id", [`re_${ID}`, "%00"]],
   [`${V1}/events`, "transfer_id", [`tr_${ID}&payment_id=pay_${ID}`]],
+  [`${V1}/ledger_entries`, "transfer_id", [`tr_${ID}&payment_id=pay_${ID}`]],
   [`${V1}/webhook_deliveries`, "transfer_id", [`tr_${ID}&payment_id=pay_${ID}`]],
 ];
 const QUERIES: [path: string, query: string, param: string][] = [
@@ -184,6 +183,7 @@ const KEYS: [name: string, key: string][] = [
   ["a tab within", "a\tb"],
   ["a letter outside of ASCII", "é"],
   ["U+007F", "\x7f"],
+  ["a card number", "4242424242424242"],
   ["two headers' worth", "a, b"],
 ];
 

@@ -261,7 +261,7 @@ serviceCase("a payment of a checkout", async (t, service) => {
 });
 
 const FUTURE = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
-/** [what is wrong; the body; the field]. messages_test.ts has a wrong value of each field. */
+/** [what is wrong; the body; the field]. openapi_fuzz_test.ts has wrong values of each. */
 const REFUSED: [name: string, body: Body, param: string][] = [
   ["no amount", { amount: undefined }, "amount"],
   ["0 without save", { amount: 0 }, "amount"],

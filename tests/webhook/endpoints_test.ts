@@ -66,10 +66,7 @@ serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
   });
 });
 
-/**
- * Refused fields. messages_test.ts has a wrong value of each field, and endpoint_url_test.ts in
- * tests/core all refused URLs.
- */
+/** Refused fields. endpoint_url_test.ts in tests/core has all refused URLs. */
 const REFUSED: [body: Record<string, unknown>, param: string, code?: string][] = [
   [{ events: ["payment.completed", "pay.*"] }, "events[1]"],
   [{ events: ["payment.re*"] }, "events[0]"],

@@ -25,6 +25,11 @@ interface CheckedExchange {
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
+/** Words of the validator and of programmers, which no message has outside of quotes. */
+const JARGON =
+  /\b(expected|received|invalid_type|invalid input|int|regex|nan|undefined|union|string|boolean|enum|schema|zod|parse|payload|invalid)\b/i;
+/** The maximum length of a message without the name of a field. */
+const LONGEST = 230;
 /** The methods that operations have. The document does not describe other methods. */
 const METHODS: readonly string[] = ["GET", "POST", "PUT", "DELETE"];
 /** Headers that HTTP and the fetch standard describe. */
@@ -49,6 +54,7 @@ export function checkExchange(exchange: CheckedExchange): void {
   if (!METHODS.includes(method)) return;
   const { document, templates } = loaded ??= load();
   const at = `${method} ${path} returned ${status}`;
+  if (status >= 400) checkMessage(at, (body as Json).error);
   const pathname = path.split("?")[0]!;
   const template = templates.find(([pattern]) => pattern.test(pathname))?.[1];
   const operation = template && document.paths[template][method.toLowerCase()];
@@ -101,6 +107,15 @@ function checkRequest({ method, path, sent }: CheckedExchange, operation: Json, 
       typed,
     );
   }
+}
+
+/** Messages are for people. One that begins with a field has the field at fault. */
+function checkMessage(at: string, { code, message, param = "" }: Json): void {
+  assert.match(message, /^[A-Z\d"].+[^.]$/, at);
+  assert.doesNotMatch(message.replaceAll(/"[^"]*"/g, ""), JARGON, at);
+  assert.ok(message.length <= LONGEST + param.length, `${at}: ${message}`);
+  if (code !== "invalid_parameter" || !message.startsWith('"')) return;
+  assert.ok(message.includes(param), `${at}: ${message} names another field than ${param}`);
 }
 
 function checkHeaders(
