@@ -9,7 +9,6 @@ import { drawChart } from "./bench/chart.ts";
 import { renderCallScopes } from "./generate/call_scopes.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
-import { renderExposedColumns } from "./generate/exposed_columns_sql.ts";
 import { renderErrorPage } from "./generate/error_page.ts";
 import { replaceBlock } from "./generate/generated_block.ts";
 import {
@@ -41,7 +40,6 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
     path: "docs/contract.md",
     render: (committed) => replaceBlock(committed, "rails", renderRailsTable()),
   },
-  { path: "supabase/schemas/exposed_columns.sql", render: renderExposedColumns },
   ...[
     "migrations/20261124000300_payments",
     "migrations/20261124000700_providers",

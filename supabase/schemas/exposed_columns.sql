@@ -1,4 +1,3 @@
--- Written by "deno task generate" from shared/schema/: do not edit.
 -- Purpose: the columns of the views of Supabase's users (exposure.sql).
 
 -- The columns of a view, in the order of the response. "a" is a column of the table, "a=b" the
