@@ -6,7 +6,6 @@
 
 import { spawnSync } from "node:child_process";
 import { drawChart } from "./bench/chart.ts";
-import { renderCallScopes } from "./generate/call_scopes.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
 import { renderErrorPage } from "./generate/error_page.ts";
@@ -33,7 +32,6 @@ interface GeneratedFile {
 
 const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "packages/client/resources.ts", render: renderClientTypes },
-  { path: "apps/console/data/call_scopes.ts", render: renderCallScopes },
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {

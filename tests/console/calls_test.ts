@@ -4,8 +4,10 @@
  */
 
 import assert from "node:assert/strict";
+import { scopeOf } from "../../apps/console/data/permissions.ts";
 import { curlOf, typescriptOf } from "../../tools/generate/code_samples/snippets.ts";
 import { CLIENT_METHODS } from "../../tools/generate/code_samples/client_methods.ts";
+import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import { outputOf } from "../support/common/running_command.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
@@ -63,6 +65,17 @@ Deno.test("the console can do every operation of docs/openapi.json", () => {
   assert.deepEqual(missing, []);
   const gone = Object.keys(ELSEWHERE).filter((id) => !operations.includes(id));
   assert.deepEqual(gone, [], "operations that the document does not have");
+});
+
+Deno.test("scopeOf() has the scope of every call", () => {
+  const calls = Object.entries(CLIENT_METHODS).map(([id, call]) => {
+    const { scope } = ADDRESSES.find((address) => address.id === id)!.operation;
+    return [call, scope];
+  });
+  assert.deepEqual(
+    calls.map(([call]) => [call, scopeOf(call as Parameters<typeof scopeOf>[0])]),
+    calls,
+  );
 });
 
 Deno.test("the console has every member of the bodies in docs/openapi.json", () => {
