@@ -50,10 +50,7 @@ const CALLS: Record<string, EntryCall> = {
         select json_agg(r.expects) from json_to_recordset($1::text::json) as r (expects json)
         where r.expects is not null
       ))::text, 1, $1::text, p_transfers => '{"(2,,,1,EUR,,,,)"}')`,
-    fields: ({ payment }) => ({
-      ...WRITTEN,
-      expects: { n: 2, ...payment },
-    }),
+    fields: ({ payment }) => ({ ...WRITTEN, expects: { n: 2, ...payment } }),
     beside: { fields: { request_id: "req_2" }, outcome: "committed" },
   },
   load: {

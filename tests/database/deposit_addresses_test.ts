@@ -16,10 +16,7 @@ import {
 } from "../support/database/provider_flow.ts";
 
 const XPUB = "xpub-of-two-networks";
-const STABLECOIN = {
-  method_kind: "stablecoin",
-  request: { token: null },
-} as const;
+const STABLECOIN = { method_kind: "stablecoin", request: { token: null } } as const;
 
 providerCase("addresses of payments by stablecoin", async (t, given) => {
   const { service, sql, live, functions, store, chain_store } = given;

@@ -180,10 +180,7 @@ Deno.test("pay.health shows", async (t) => {
     await changes(event + frozen(2), {});
   });
   await t.step("the number of active keys, and the dispatcher's address", async () => {
-    await changes("update pay.api_keys set revoked_at = now()", {
-      test_keys: "0",
-      live_keys: "0",
-    });
+    await changes("update pay.api_keys set revoked_at = now()", { test_keys: "0", live_keys: "0" });
     const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
     await changes(configure, { is_dispatcher_configured: true });
   });

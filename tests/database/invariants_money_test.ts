@@ -57,10 +57,7 @@ const BREAKS: Breaks[] = [
     `update pay.payments set amount_refunding = amount_refunding - 1
      where amount_refunding > 0 and status <> 'chargeback'`,
   ],
-  [
-    "refund_bodies refunds",
-    "update pay.refunds set status = 'completed' where status = 'failed'",
-  ],
+  ["refund_bodies refunds", "update pay.refunds set status = 'completed' where status = 'failed'"],
   [
     "refund_bodies",
     reword("refunds", '"status":"pending"', '"status":"completed"'),

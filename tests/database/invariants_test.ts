@@ -132,10 +132,7 @@ const BREAKS: Breaks[] = [
     "update pay.events set before = array['9,1,x'] where type = 'payment.completed'",
     "update pay.events set before = null where type = 'transfer.completed'",
   ],
-  [
-    "orphans stored_responses",
-    "delete from pay.payments where status = 'partially_refunded'",
-  ],
+  ["orphans stored_responses", "delete from pay.payments where status = 'partially_refunded'"],
   [
     "moves refunds sequences stored_responses texts",
     "delete from pay.refunds; delete from pay.events where type = 'refund.completed'",

@@ -55,9 +55,7 @@ const DEFECTS: [statements: string, breaches: Record<string, RegExp>][] = [
       provider_totals: /provider 1000 EUR, ledger 0$/,
     },
   ],
-  [`${EXCEPTION} where reference = 'extra'`, {
-    reported_events: /^exception: amount 5, ours 6$/,
-  }],
+  [`${EXCEPTION} where reference = 'extra'`, { reported_events: /^exception: amount 5, ours 6$/ }],
   // The operator has dismissed it.
   [
     `${EXCEPTION}, dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,

@@ -64,9 +64,7 @@ providerCase("pay.commit() with operations", async (t, given) => {
   const account = await addAccount(sql, live.environment_id, { settings: { base_url: "x" } });
 
   await t.step("another method than those of the account: unconfigured", async () => {
-    const [row] = await commit(functions, [
-      await reservation(live.text, { method_kind: "sepa" }),
-    ]);
+    const [row] = await commit(functions, [await reservation(live.text, { method_kind: "sepa" })]);
     assert.equal(row!.outcome, "unconfigured");
   });
   await t.step("each change of a list has its operation, also after one with two", async () => {

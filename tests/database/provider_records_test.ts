@@ -115,9 +115,7 @@ providerCase("the results of operations of providers", async (t, given) => {
       "an unmatched provider event that is booked, by a record that reverses it",
       async (made) => {
         await store.record([onlyEvent(made, { outcome: "unmatched" })]);
-        return completion(made, {
-          provider_events: [succeeded(made, { was_booked_minor: 1000 })],
-        });
+        return completion(made, { provider_events: [succeeded(made, { was_booked_minor: 1000 })] });
       },
       SETTLED,
     ],
@@ -212,10 +210,7 @@ providerCase("the results of operations of providers", async (t, given) => {
     const outcomes = await store.record(
       refused.map((made) => completion(made, { provider_events: [exception] })),
     );
-    assert.deepEqual(
-      outcomes,
-      refused.map(() => ({ outcome: "recorded", is_settled: true })),
-    );
+    assert.deepEqual(outcomes, refused.map(() => ({ outcome: "recorded", is_settled: true })));
   });
   await t.step("record(): two transactions apply a provider event once", async () => {
     const made = await begin();
@@ -290,10 +285,7 @@ providerCase("the results of operations of providers", async (t, given) => {
     const unknown = { ...event, reference: `${payment.id}:x`, provider_reference: "pi_other" };
     assert.equal(await store.storeProviderEvents(account_id, [event, unknown, event]), 2);
     assert.equal(await store.storeProviderEvents(account_id, [event, unknown]), 0);
-    assert.equal(
-      await store.storeProviderEvents("pac_none", [{ ...event, reference: "new" }]),
-      0,
-    );
+    assert.equal(await store.storeProviderEvents("pac_none", [{ ...event, reference: "new" }]), 0);
     const rows = await sql`
       select subject_id, outcome from pay.provider_events
       where reference in (${event.reference}, ${unknown.reference}) order by 1 nulls last`;

@@ -164,9 +164,7 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     await advance(HOUR_MS);
     assert.deepEqual(await namesOf("sync"), [reference]);
     await polled();
-    await store.record([
-      completion(made, { operation_id: null, operation: null, response: null }),
-    ]);
+    await store.record([completion(made, { operation_id: null, operation: null, response: null })]);
     await advance(HOUR_MS);
     assert.deepEqual(await namesOf("sync"), []);
     const [row] = await sql`

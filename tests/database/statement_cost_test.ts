@@ -391,10 +391,7 @@ costCase("instruments: a check, an end and retention read few pages", async (t, 
   const end = (id: string) => () =>
     pages(
       "select pay_internal.end_instrument(row(1, $1, null, '0')::pay_internal.caller, $2, 'deleted', now())",
-      [
-        environment_id,
-        id,
-      ],
+      [environment_id, id],
     );
   const CALLS: [name: string, call: () => Promise<number>, most: number][] = [
     ["a save", () => check({ act: "save", customer_id: "u1" }), 150],

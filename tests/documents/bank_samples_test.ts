@@ -97,9 +97,7 @@ for (
       ["authorize", "succeeded", 1000, creditorReference(bankCaseId("pay", 2))],
       ["authorize", "succeeded", 5000, COLLECTION.id.replace("_", "-")],
     ]],
-    ...([["notification", notification!], ["report", report!]] as const).map((
-      [name, text],
-    ) =>
+    ...([["notification", notification!], ["report", report!]] as const).map(([name, text]) =>
       [name, text, [
         ["authorize", "returned", 5000, COLLECTION.id.replace("_", "-"), "AM04"],
       ]] as const

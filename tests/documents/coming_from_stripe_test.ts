@@ -40,10 +40,7 @@ const TABLES: [header: string, words: readonly string[]][] = [
   ["PaymentIntent at Stripe", PAYMENT_STATUSES],
   ["Refund at Stripe", REFUND_STATUSES],
   ["Dispute at Stripe", DISPUTE_STATUSES],
-  ["Stripe", [
-    ...EVENT_TYPES,
-    ...ERROR_CODES.filter((code) => !CODES_LEFT_OUT.includes(code)),
-  ]],
+  ["Stripe", [...EVENT_TYPES, ...ERROR_CODES.filter((code) => !CODES_LEFT_OUT.includes(code))]],
 ];
 
 for (const [header, words] of TABLES) {

@@ -83,10 +83,7 @@ Deno.test({
 Deno.test("docs/operations/deploy.md configures the address and the token of the dispatcher", async () => {
   const steps = await section("Deploying to a Supabase project");
   const { text } = codeBlocks(steps).find(({ language }) => language === "sql")!;
-  const statement = text.replace("<ref>", "abcdefgh").replace(
-    "<RELAY_TOKEN>",
-    "0".repeat(64),
-  );
+  const statement = text.replace("<ref>", "abcdefgh").replace("<RELAY_TOKEN>", "0".repeat(64));
   await using database = await cloneDatabase();
   await using sql = connect(database.url);
   await sql.unsafe(statement);

@@ -314,10 +314,7 @@ function bodyOf(value: string): Record<string, unknown> {
 }
 
 /** Creates a payment and returns the response in the form of a table row. */
-async function createValue(
-  product: LocalStart,
-  body: Record<string, unknown>,
-): Promise<string> {
+async function createValue(product: LocalStart, body: Record<string, unknown>): Promise<string> {
   const sent = { amount: 1000, currency: "EUR", ...body };
   const response = await product.call("POST", "/api-v1-payments/v1/payments", sent);
   // deno-lint-ignore no-explicit-any

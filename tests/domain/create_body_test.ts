@@ -20,10 +20,7 @@ interface Sending {
 }
 
 /** Decides a create, as a route does. A text is sent as is, members in a body of 1000 EUR cents. */
-function send(
-  body: SentBody,
-  { livemode = false, at_ms = NOW_MS }: Sending = {},
-): Payment {
+function send(body: SentBody, { livemode = false, at_ms = NOW_MS }: Sending = {}): Payment {
   const sent = typeof body === "string" ? body : { amount: 1000, currency: "EUR", ...body };
   const read = readBody(sent, CreatePaymentBody);
   try {

@@ -117,11 +117,7 @@ const RESULTS: [
   ]),
 ];
 
-function decide(
-  body: Record<string, unknown>,
-  is_error = true,
-  urls: PayerUrls = URLS,
-) {
+function decide(body: Record<string, unknown>, is_error = true, urls: PayerUrls = URLS) {
   const sent = CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body });
   return decided(paymentOf(sent, is_error, requestContext()), urls);
 }

@@ -152,10 +152,7 @@ const TABLE: [event: ProviderEvent, effects: string][] = [
   [event("capture", "failed"), "- - - - - - - - - - -"],
   [event("cancel", "failed"), "- - - - - - - - - - -"],
   // Refunds by hand.
-  [
-    event("refund", "succeeded", { amount_minor: 100 }),
-    "? ? ? ? partially_refunded = = = = ! =",
-  ],
+  [event("refund", "succeeded", { amount_minor: 100 }), "? ? ? ? partially_refunded = = = = ! ="],
   [
     event("refund", "succeeded", { amount_minor: 700 }),
     "? ? ? ? partially_refunded = = = refunded ! =",

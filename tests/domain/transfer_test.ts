@@ -49,15 +49,9 @@ testBodies("a transfer", [
   ["destination.iban", toUs({ iban: "DE89 3704 0044 0532 0130 01" })],
   ["destination.iban.iban", toUs({ iban: { iban: "hello" } })],
   ["destination.wallet", toWallet(`0x${"0".repeat(40)}`), toWallet("0x1234")],
-  [
-    "destination.wallet.address",
-    toWallet({ address: DEAD.replace(/D$/, "E"), network: "tron" }),
-  ],
+  ["destination.wallet.address", toWallet({ address: DEAD.replace(/D$/, "E"), network: "tron" })],
   ["destination.wallet.asset", toWallet({ address: DEAD, asset: "USDT" })],
-  [
-    "destination.holder_name",
-    { currency: "USDC", destination: { ...WALLET, holder_name: "Ada" } },
-  ],
+  ["destination.holder_name", { currency: "USDC", destination: { ...WALLET, holder_name: "Ada" } }],
   ["settlement", { settlement: "later" }],
   ["destination.address", toUs({ iban: BRITISH })],
   ["destination.address.city", toUs({ iban: BRITISH, address: { country: "GB" } })],

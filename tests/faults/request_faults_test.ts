@@ -82,10 +82,7 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
   await t.step("a fault happens to a replay too", async () => {
     const first = await service.pay(PAID, { idempotency_key: "replayed" });
     await declare(service, { on: "request", fault: "server_error_after" });
-    assertRefused(
-      await service.pay(PAID, { idempotency_key: "replayed" }),
-      "internal_error",
-    );
+    assertRefused(await service.pay(PAID, { idempotency_key: "replayed" }), "internal_error");
     const replay = await service.pay(PAID, { idempotency_key: "replayed" });
     assert.equal(replay.text, first.text);
   });

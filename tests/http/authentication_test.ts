@@ -77,10 +77,7 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
   await t.step("the case of the scheme and spaces around the key do not matter", async () => {
     for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer   "]) {
       const Authorization = `${scheme}${service.key.text}`;
-      await service.get(PAYMENTS, {
-        key: null,
-        headers: { Authorization },
-      });
+      await service.get(PAYMENTS, { key: null, headers: { Authorization } });
     }
   });
   await t.step("a key in the URL, a cookie or another header is ignored", async () => {

@@ -159,11 +159,7 @@ serviceCase("a mandate allows what its uses leave", async (t, service) => {
     const mandate = { ...here, signed_at: MANDATE.signed_at };
     const other = { key: service.other.text };
     assert.equal((await collect(service, { mandate }, other)).status, 201);
-    assertRefused(
-      await collect(service, { mandate }, other),
-      "invalid_parameter",
-      "mandate.id",
-    );
+    assertRefused(await collect(service, { mandate }, other), "invalid_parameter", "mandate.id");
     await service.call("POST", `${SANDBOX}/reset`, other);
     assert.equal((await collect(service, { mandate }, other)).status, 201);
   });

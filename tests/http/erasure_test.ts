@@ -123,10 +123,7 @@ serviceCase("DELETE /v1/customers/{id}", async (t, service) => {
   );
   const others = await made(pay({ customer: BOB, ...APPROVED.card }, "other"));
   await readInbox(service, inbox.id, "", options);
-  await until(
-    "some attempts are logged",
-    async () => await service.count("attempt_log") > 5,
-  );
+  await until("some attempts are logged", async () => await service.count("attempt_log") > 5);
   await all(sandbox, PAYMENTS);
   await all(sandbox, EVENTS);
   for (const { id } of await all(sandbox, DELIVERIES)) await call("GET", `${DELIVERIES}/${id}`);

@@ -20,10 +20,7 @@ const INSTRUMENTS = "/api-v1-payments/v1/instruments";
 const U = { customer: { id: "u1", email: "ada@example.com" } };
 const BACK = { return_url: "https://shop.example/back" };
 const SAVE = { save: "off_session" } as const;
-const IBANS = {
-  good: "DE89 3704 0044 0532 0130 00",
-  other: "DE02 1203 0000 0000 2020 51",
-};
+const IBANS = { good: "DE89 3704 0044 0532 0130 00", other: "DE02 1203 0000 0000 2020 51" };
 const SIGNED = { mandate: { signed_at: "2026-01-31" } };
 const MANDATE = { mandate: { id: "M-1", signed_at: "2026-01-31" } };
 const signed = (sequence: string) => ({ mandate: { ...SIGNED.mandate, sequence } });

@@ -159,10 +159,7 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
   });
   await t.step("log lines name the admitted key by its id", () => {
     const named = new Set(service.logs.map((line) => line.key_id));
-    assert.deepEqual(
-      [...named].sort(),
-      [key_id, service.key.id, service.live.id, null].sort(),
-    );
+    assert.deepEqual([...named].sort(), [key_id, service.key.id, service.live.id, null].sort());
   });
   await t.step("no log line contains a canary", () => {
     // Random parts of ids contain the four digits as well.

@@ -131,11 +131,7 @@ const LIVE: [
     "a test outcome",
     "POST",
     PAYMENTS,
-    {
-      amount: 1,
-      currency: "EUR",
-      outcome: "success",
-    },
+    { amount: 1, currency: "EUR", outcome: "success" },
     "invalid_parameter",
     "outcome",
   ],

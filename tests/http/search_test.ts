@@ -34,9 +34,7 @@ const MADE: Record<string, { body: Record<string, unknown>; idempotency_key?: st
     },
     idempotency_key: "order-1001-try-1",
   },
-  sepa: {
-    body: { amount: 123_400, capability: "sepa_payment", metadata: { order: "B-7" } },
-  },
+  sepa: { body: { amount: 123_400, capability: "sepa_payment", metadata: { order: "B-7" } } },
   wallet: { body: { ...APPROVED.stablecoin, amount: 700, metadata: { orderId: "c7" } } },
   yen: {
     body: {

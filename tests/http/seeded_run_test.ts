@@ -293,10 +293,7 @@ serviceCase("POST /sandboxes with a seed", async (t, service) => {
     assert.notEqual(one.body.id, two.body.id);
     assert.doesNotMatch(await transcriptOf(service, made.test_key), new RegExp(one.body.id));
     const foreign = `${PAYMENTS}/${one.body.id}`;
-    assertRefused(
-      await service.call("GET", foreign, { key: made.test_key }),
-      "not_found",
-    );
+    assertRefused(await service.call("GET", foreign, { key: made.test_key }), "not_found");
   });
 });
 
@@ -515,10 +512,7 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
   await fillTranscript(service, "long", LINES);
   const [settings] = await sql`
     select version::int from pay.sandbox_settings where seed = 'long'`;
-  const access = accessWith({
-    key_hash: parseApiKey(key)!.hash,
-    version: settings!.version,
-  });
+  const access = accessWith({ key_hash: parseApiKey(key)!.hash, version: settings!.version });
   const read = () => deps.sandbox.seeded_store.transcript(access);
   await t.step("nothing is read before it is taken", async () => {
     service.forgetStatements();

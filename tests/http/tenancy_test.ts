@@ -86,10 +86,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
         body: { endpoint_id, payment_id, event: "payment.completed" },
       });
     for (
-      const [endpoint_id, payment_id] of [
-        [foreign.whe!, payment.body.id],
-        [own.id, foreign.pay!],
-      ]
+      const [endpoint_id, payment_id] of [[foreign.whe!, payment.body.id], [own.id, foreign.pay!]]
     ) {
       const response = await ask(endpoint_id, payment_id);
       assert.equal(response.status, 404, response.text);

@@ -123,9 +123,7 @@ serviceCase("six busy sandboxes of an account delay another by at most two state
     Array.from({ length: 40 }, () => service.pay({}, { key: test_key }))
   );
   for (const response of flood) response.then(() => before++);
-  await Promise.all(
-    Array.from({ length: 30 }, () => service.pay({}, { key: service.other.text })),
-  );
+  await Promise.all(Array.from({ length: 30 }, () => service.pay({}, { key: service.other.text })));
   assert.ok(before <= 2 * 64 + 1, `${before} of 240 got their response first`);
   await Promise.all(flood);
 });

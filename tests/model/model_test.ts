@@ -63,12 +63,7 @@ const Change = fc.oneof(
     is_sandbox: fc.boolean(),
     save: fc.option(fc.constantFrom("on_session", "off_session"), { freq: 2 }),
   }),
-  fc.record({
-    do: fc.constant("use"),
-    target: Target,
-    amount: Amount,
-    off_session: fc.boolean(),
-  }),
+  fc.record({ do: fc.constant("use"), target: Target, amount: Amount, off_session: fc.boolean() }),
   fc.record({ do: fc.constant("end"), target: Target }),
   {
     weight: 3,
@@ -369,11 +364,7 @@ async function send(
 }
 
 /** The id of what a request has made, whose response a fault has hidden. */
-async function newestOf(
-  change: ChangeStep,
-  id: string,
-  { service, key }: Real,
-): Promise<string> {
+async function newestOf(change: ChangeStep, id: string, { service, key }: Real): Promise<string> {
   const is_refund = change.do === "move" && change.move.do === "refund";
   const list = change.do === "transfer"
     ? "transfers"

@@ -154,12 +154,7 @@ function decide({ payment, refunds }: Subject, move: Move): Change | null {
     case "advance":
       return advanceTo(payment, move.to as PaymentStatus, context);
     case "advance_refund":
-      return decideAdvanceRefund(
-        payment,
-        JSON.stringify(refunds.get(move.id)),
-        move.to,
-        context,
-      );
+      return decideAdvanceRefund(payment, JSON.stringify(refunds.get(move.id)), move.to, context);
     default:
       throw new Error(`${move.do} needs the dispute`);
   }

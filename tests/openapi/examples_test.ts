@@ -110,9 +110,7 @@ async function record(receiver_url: string): Promise<Examples> {
     await setServerTime(service.sql, at);
     for (const request of last) exchanges.push(await exchange(service, request, saved));
     const examples = {
-      operations: Object.fromEntries(
-        ADDRESSES.map(({ id }) => [id, examplesOf(id, exchanges)]),
-      ),
+      operations: Object.fromEntries(ADDRESSES.map(({ id }) => [id, examplesOf(id, exchanges)])),
       components: { ...errors, ...events },
     };
     const text = JSON.stringify(examples)

@@ -100,11 +100,7 @@ const MANDATES = sizeOf("ROUNDS", 10);
 
 raceCase(`${COLLECTIONS} concurrent collections under one mandate`, async (t, two) => {
   const collect = (id: string, sequence: string, iban = IBANS[0]!, more: object = {}) =>
-    ASKS.create({
-      iban,
-      mandate: { id, signed_at: new Date().toISOString(), sequence },
-      ...more,
-    });
+    ASKS.create({ iban, mandate: { id, signed_at: new Date().toISOString(), sequence }, ...more });
   for (const sequence of ["first", "one_off"]) {
     await t.step(`one ${sequence} wins, the others are refused`, async () => {
       for (let round = 0; round < MANDATES; round++) {

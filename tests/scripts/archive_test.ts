@@ -137,10 +137,7 @@ Deno.test("deno task archive", (t) =>
         assert.equal(lines.at(-1), `acme ${day(8)}: 0 events, 0 deliveries`);
       });
       await t.step("a line is the event as it was sent, or a delivery", async () => {
-        assert.deepEqual(
-          (await linesOf(32, "events-0001.ndjson.gz")).map(({ n }) => n),
-          [2, 3, 4],
-        );
+        assert.deepEqual((await linesOf(32, "events-0001.ndjson.gz")).map(({ n }) => n), [2, 3, 4]);
         const [delivery] = await linesOf(20, "deliveries-0001.ndjson.gz");
         assert.deepEqual([delivery.event_id, delivery.status], ["evt_5", "delivered"]);
       });

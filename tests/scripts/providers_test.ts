@@ -235,9 +235,7 @@ Deno.test({
     });
     await t.step("add stores the settings, with one spelling of the key", async () => {
       const added = JSON.parse(
-        await run(
-          ...[...ADD_CHAIN, ...setFlags(given), "--secret", "PROVIDER_RPC", "--json"],
-        ),
+        await run(...[...ADD_CHAIN, ...setFlags(given), "--secret", "PROVIDER_RPC", "--json"]),
       );
       id = added.id;
       assert.deepEqual(added, { id, notifications_url: null });
@@ -277,10 +275,7 @@ Deno.test({
       const wrong = JSON.parse(await add({ ...literal, "contract.USDC": ADDRESS }));
       await sql`update pay.provider_accounts set secret_name = 'PROVIDER_RPC'
         where id = ${wrong.id}`;
-      await assert.rejects(
-        run("test", wrong.id),
-        /contract\.USDC is not a token with 6 decimals/,
-      );
+      await assert.rejects(run("test", wrong.id), /contract\.USDC is not a token with 6 decimals/);
       await run("disable", wrong.id);
       await sql`delete from pay.provider_cursors where account_id = ${wrong.id}`;
     });
@@ -290,10 +285,7 @@ Deno.test({
       assert.equal((await poll()).last_error, null);
       await node.call("anvil_reorg", 8, []);
       const stalled = await poll();
-      assert.match(
-        stalled.last_error,
-        /has undone the final block \d+.* providers reread --from$/,
-      );
+      assert.match(stalled.last_error, /has undone the final block \d+.* providers reread --from$/);
       assert.notEqual(stalled.stalled_since, null);
       await assert.rejects(run("reread", id, "--from", "100"), /the last final block is \d+$/);
       // The transfer that was booked has left the chain.

@@ -184,11 +184,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
     "refundPayment",
     "no_match",
     "To another payee, whose name does not match: it waits for an advance",
-    {
-      of: "sepa",
-      body: { amount: 700, destination: NO_MATCH },
-      save: "pending_refund",
-    },
+    { of: "sepa", body: { amount: 700, destination: NO_MATCH }, save: "pending_refund" },
   ),
   request("advanceRefund", "completed", "To `completed`", {
     of: "pending_refund",
@@ -205,10 +201,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
   }),
   request("getRefund", "refund", "A refund", { of: "refund" }),
   request("listRefunds", "page", "A page of one", { query: one }),
-  request("listPaymentRefunds", "page", "A page of one", {
-    of: "payment",
-    query: one,
-  }),
+  request("listPaymentRefunds", "page", "A page of one", { of: "payment", query: one }),
   request("createSandboxPayment", "success", "A completed payment", {
     body: forced("success"),
     save: "funds",
@@ -223,10 +216,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
     body: { ...EUR, card: { token: "pm_card_createDispute" } },
     save: "disputed",
   }),
-  request("listDisputes", "page", "A page of one", {
-    query: one,
-    save: "dispute",
-  }),
+  request("listDisputes", "page", "A page of one", { query: one, save: "dispute" }),
   request("getDispute", "dispute", "A dispute", { of: "dispute" }),
   request("submitEvidence", "saved", "Evidence that is only saved", {
     of: "dispute",
@@ -319,10 +309,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
     "createTransfer",
     "no_match",
     "To a payee whose name does not match: pending until you advance it",
-    {
-      body: { amount: 300, currency: "EUR", destination: NO_MATCH },
-      save: "waiting",
-    },
+    { body: { amount: 300, currency: "EUR", destination: NO_MATCH }, save: "waiting" },
   ),
   request("advanceTransfer", "completed", "To `completed`", {
     of: "waiting",
@@ -356,10 +343,7 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
     "createSandbox",
     "pull_request",
     "A sandbox for a pull request, which ends after an hour",
-    {
-      body: { name: "PR 17", expires_in: 3600 },
-      save: "sandbox",
-    },
+    { body: { name: "PR 17", expires_in: 3600 }, save: "sandbox" },
   ),
   request("getSandbox", "sandbox", "A sandbox", { of: "sandbox" }),
   request("listSandboxes", "page", "A page of one", { query: one }),
@@ -419,28 +403,18 @@ export const CATALOGUE: readonly CatalogueRequest[] = [
     body: { endpoint_id: "$receiver", event: "ping", payment_id: "$payment" },
   }),
   request("triggerWebhook", "disabled", "An endpoint was disabled", {
-    body: {
-      endpoint_id: "$receiver",
-      event: "webhook_endpoint.disabled",
-      payment_id: "$payment",
-    },
+    body: { endpoint_id: "$receiver", event: "webhook_endpoint.disabled", payment_id: "$payment" },
   }),
   request(
     "createWebhookEndpoint",
     "inbox",
     "An endpoint without a URL, whose deliveries you read",
-    {
-      body: { delivery: "inbox", events: ["payment.completed"] },
-      save: "inbox",
-    },
+    { body: { delivery: "inbox", events: ["payment.completed"] }, save: "inbox" },
   ),
   request("triggerWebhook", "inbox", "A payment was completed, for an inbox", {
     body: { endpoint_id: "$inbox", event: "payment.completed", payment_id: "$payment" },
   }),
-  request("readInbox", "one", "The first delivery of an inbox", {
-    of: "inbox",
-    query: "limit=1",
-  }),
+  request("readInbox", "one", "The first delivery of an inbox", { of: "inbox", query: "limit=1" }),
   request("recoverDeliveries", "all", "Every delivery since a time", {
     of: "inbox",
     body: { since: "$since", status: "all" },

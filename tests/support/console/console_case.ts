@@ -116,11 +116,7 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, "console", `${name}.png`) });
 }
 
-function caseOf(
-  start: LocalStart,
-  browser: Browser,
-  judgements: (() => Promise<void>)[],
-) {
+function caseOf(start: LocalStart, browser: Browser, judgements: (() => Promise<void>)[]) {
   const { origin } = new URL(start.base_url);
   /** Opens the console at a place, such as `#/payments`. */
   const open = async (place = "", options: OpenOptions = {}) => {

@@ -82,12 +82,7 @@ async function createDatabase(template: string): Promise<TestDatabase & AsyncDis
     asSuperuser(server, async (sql) => {
       await sql`drop database ${sql(name)} with (force)`;
     });
-  return {
-    url: url.href,
-    functions_url: functions_url.href,
-    drop,
-    [Symbol.asyncDispose]: drop,
-  };
+  return { url: url.href, functions_url: functions_url.href, drop, [Symbol.asyncDispose]: drop };
 }
 
 /** Connects to a database. `await using` ends the sessions. */

@@ -151,10 +151,7 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
     status: [undefined, "won", "lost", "under_review"],
   },
-  transfers: {
-    status: [undefined, "completed", "failed"],
-    currency: [undefined, "USD", "GBP"],
-  },
+  transfers: { status: [undefined, "completed", "failed"], currency: [undefined, "USD", "GBP"] },
   events: {
     type: [undefined, "payment.completed", "payment.failed"],
     subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],

@@ -62,11 +62,7 @@ export async function rowsRead(
   }
 }
 
-async function readsOf(
-  sql: ISql,
-  query: string,
-  parameters: (string | null)[],
-): Promise<Reading> {
+async function readsOf(sql: ISql, query: string, parameters: (string | null)[]): Promise<Reading> {
   const before = await readsOfTransaction(sql);
   await sql.unsafe(query, parameters, { prepare: true });
   const after = await readsOfTransaction(sql);

@@ -9,9 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 
-const PROGRAM = fileURLToPath(
-  new URL("../../../tools/testing/shared_server.ts", import.meta.url),
-);
+const PROGRAM = fileURLToPath(new URL("../../../tools/testing/shared_server.ts", import.meta.url));
 const SUPABASE = fileURLToPath(new URL("../../../supabase/", import.meta.url));
 /** Begins the error of a test that needs a database where there is none. */
 export const NO_SERVER = "These tests need a database";

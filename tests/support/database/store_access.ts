@@ -20,9 +20,7 @@ export function accessWith(members: Pick<Access, "key_hash"> & Partial<Access>):
 }
 
 /** Opens a pool of connections as the functions do. `await using` closes it. */
-export function openPool(
-  options: Parameters<typeof openDatabase>[0],
-): Database & AsyncDisposable {
+export function openPool(options: Parameters<typeof openDatabase>[0]): Database & AsyncDisposable {
   const database = openDatabase(options);
   return { ...database, [Symbol.asyncDispose]: database.close };
 }

@@ -112,11 +112,7 @@ export function expectFaultyMove(
 }
 
 /** The refund is stored: pending after a timeout, otherwise failed. */
-function expectFaultyRefund(
-  payment: Standing,
-  amount: number,
-  fault: string,
-): Expected<Standing> {
+function expectFaultyRefund(payment: Standing, amount: number, fault: string): Expected<Standing> {
   const waits = fault === "timeout";
   const status = waits ? "pending" : "failed";
   const events = ["refund.created", ...(waits ? [] : ["refund.failed"])];

@@ -296,10 +296,7 @@ function expectRefund(payment: Standing, requested: number | null): Expected<Sta
     status: "pending",
     payment_status: payment.status,
   };
-  const more = {
-    refunding: payment.refunding + amount,
-    refunds: [...payment.refunds, refund],
-  };
+  const more = { refunding: payment.refunding + amount, refunds: [...payment.refunds, refund] };
   return { ...change(payment, ["refund.created"], more, 201), refund };
 }
 

@@ -27,10 +27,7 @@ export function newSaved(name: string, usage: string, payment: Payment): Saved {
 }
 
 /** The instrument after a change of its payment. Only the first result counts. */
-export function settleSaved(
-  saved: Saved | null,
-  { status, kind }: Payment,
-): Saved | null {
+export function settleSaved(saved: Saved | null, { status, kind }: Payment): Saved | null {
   if (saved?.status !== "pending") return saved;
   const is_collected = status === "processing" && kind === "sepa";
   if (OPEN.includes(status) && !is_collected) return saved;

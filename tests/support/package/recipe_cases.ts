@@ -29,10 +29,7 @@ const files = new Map(
   }),
 );
 
-export async function recipeCases(
-  t: Deno.TestContext,
-  installed: InstalledPackage,
-): Promise<void> {
+export async function recipeCases(t: Deno.TestContext, installed: InstalledPackage): Promise<void> {
   const { path, env, program } = installed;
   const passes = async (args: readonly string[], pattern: RegExp) =>
     assert.match(await succeed(installed, args), pattern);

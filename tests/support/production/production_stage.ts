@@ -62,11 +62,7 @@ export async function openStage(
  * Launches a cell with a sandbox, whose key has the label. `open` closes everything.
  * @param database a migrated database in place of a new one
  */
-export async function openCell(
-  open: AsyncDisposableStack,
-  label: string,
-  database?: TestDatabase,
-) {
+export async function openCell(open: AsyncDisposableStack, label: string, database?: TestDatabase) {
   const options = { prefix: label, ...(database && { database }) };
   const { key, sql, launch } = await openStage(open, options);
   const port = freePort();

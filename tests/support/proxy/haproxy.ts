@@ -15,11 +15,7 @@ export function findHaproxy(): Promise<string | null> {
  * @param config the path of its configuration
  * @param port a port at which the configuration listens
  */
-export async function runHaproxy(
-  config: string,
-  port: number,
-  env: Record<string, string> = {},
-) {
+export async function runHaproxy(config: string, port: number, env: Record<string, string> = {}) {
   const program = await findHaproxy();
   if (program === null) throw new Error("haproxy is not installed");
   const child = new Deno.Command(program, {

@@ -6,10 +6,7 @@ import type { TestService } from "./service.ts";
 export const FAULTS = "/api-v1-sandbox/faults";
 
 /** Declares a fault in the first sandbox. */
-export async function declare(
-  service: TestService,
-  body: Record<string, unknown>,
-): Promise<Fault> {
+export async function declare(service: TestService, body: Record<string, unknown>): Promise<Fault> {
   return await service.post(FAULTS, body);
 }
 

@@ -118,9 +118,7 @@ export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Pr
 }
 
 /** Starts the product over a new database. Call `close` at the end of the file. */
-export async function startService(
-  options: Partial<Settings> = {},
-): Promise<TestService> {
+export async function startService(options: Partial<Settings> = {}): Promise<TestService> {
   const database = await cloneDatabase();
   const sql = connect(database.url, 4);
   let statements: string[] = [];
@@ -185,11 +183,7 @@ export async function startService(
       { fetch: async (request) => unzipped(await product.fetch(request)) },
       method,
       path,
-      {
-        key: text,
-        body,
-        ...options,
-      },
+      { key: text, body, ...options },
     );
     if (!unchecked) {
       const sent = sentBody(body);

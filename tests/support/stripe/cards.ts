@@ -98,10 +98,7 @@ export function detach(work: Work, id: string): Outcome {
 }
 
 /** The network gives a card another expiry. */
-export function renew(
-  work: Work,
-  { payment_method, exp_year }: StripeActions["renew"],
-): Outcome {
+export function renew(work: Work, { payment_method, exp_year }: StripeActions["renew"]): Outcome {
   const method = work.find("payment_method", payment_method);
   if (!method?.customer) return unexpectedState(method);
   work.put(method).card.exp_year = exp_year;

@@ -37,11 +37,7 @@ export function read(work: Work, url: URL): Outcome {
 }
 
 /** Returns a copy of an object as the response shows it, with the objects that the paths name. */
-export function expanded(
-  work: Work,
-  object: StripeObject,
-  paths: readonly string[],
-): StripeObject {
+export function expanded(work: Work, object: StripeObject, paths: readonly string[]): StripeObject {
   const copy = shown(structuredClone(object));
   for (const path of paths) {
     let holder = copy;

@@ -155,9 +155,7 @@ function programsOf(folder: string): PostgresPrograms {
   return { initdb: initdb!, pg_ctl: pg_ctl!, postgres: server! };
 }
 
-async function launchOnFreePort(
-  launch: (port: number) => ReturnType<typeof launchPostgres>,
-) {
+async function launchOnFreePort(launch: (port: number) => ReturnType<typeof launchPostgres>) {
   for (let attempt = 1;; attempt++) {
     const port = freePort();
     const run = await launch(port);

@@ -35,11 +35,7 @@ export async function poll(
 }
 
 /** The result of an attempt. */
-export function resultOf(
-  leased: LeasedDelivery,
-  delivered: boolean,
-  at_ms: number,
-): AttemptResult {
+export function resultOf(leased: LeasedDelivery, delivered: boolean, at_ms: number): AttemptResult {
   const { environment_id, id, attempt, leased_until } = leased;
   const at = new Date(at_ms).toISOString();
   const record = {
@@ -68,9 +64,7 @@ export async function makeWaiting(service: TestService, count: number): Promise<
 }
 
 /** Options of a service without a dispatcher of its own. */
-export const NO_DISPATCHER = {
-  webhook_master_secret: undefined,
-} as unknown as Partial<Settings>;
+export const NO_DISPATCHER = { webhook_master_secret: undefined } as unknown as Partial<Settings>;
 
 /**
  * Inserts an endpoint as a service with a master secret stores it, or without a URL an inbox. Its

@@ -51,13 +51,7 @@ export function openRecorder(
   const arrivals: Arrival[] = [];
   const abort = new AbortController();
   const server = Deno.serve(
-    {
-      hostname: "127.0.0.1",
-      port: 0,
-      signal: abort.signal,
-      onListen: () => {},
-      ...certificate,
-    },
+    { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {}, ...certificate },
     async (request) => {
       const bytes = new Uint8Array(await request.arrayBuffer());
       const text = new TextDecoder().decode(bytes);
