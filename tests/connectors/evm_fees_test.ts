@@ -169,13 +169,7 @@ Deno.test("raisedFees() ends at max_fee with a tip that validators take, althoug
 });
 
 const RAISED: [name: string, fees: Fees, quotes: FeeQuote[], max_fee: number, tip: number][] = [
-  [
-    "a tip that is at max_tip already",
-    { max_fee: 10 * GWEI, priority_fee: 5 * GWEI },
-    [quote(1, 5)],
-    20,
-    5.625,
-  ],
+  ["a tip at max_tip", { max_fee: 10 * GWEI, priority_fee: 5 * GWEI }, [quote(1, 5)], 20, 5.625],
   [
     "to the market at once when a node reports it",
     { max_fee: 1, priority_fee: 0 },

@@ -96,6 +96,8 @@ const refused = (param?: string) =>
     ? { refused: "provider_refused", message: "No." }
     : { refused: "invalid_parameter", message: "No.", param };
 const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
+const GARBAGE = unknown("garbage");
+const [CAPTURE, REFUND] = [laterOperation("capture"), laterOperation("refund")];
 const SYNC = { sync: true };
 
 /** Each error has the message "No.". */
@@ -135,9 +137,9 @@ const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, r
     ["detach", 400, invalid(), SYNC],
     ["authorize", 400, invalid("lock_timeout"), unknown("rate_limited")],
     ["authorize", 400, { type: "api_error" }, unknown("server_error")],
-    ["authorize", 405, invalid(undefined, "amount"), unknown("garbage")],
-    ["authorize", 301, invalid(undefined, "amount"), unknown("garbage")],
-    ["authorize", 400, { param: "amount" }, unknown("garbage")],
+    ["authorize", 405, invalid(undefined, "amount"), GARBAGE],
+    ["authorize", 301, invalid(undefined, "amount"), GARBAGE],
+    ["authorize", 400, { param: "amount" }, GARBAGE],
   ];
 
 for (const [op, status, error, reading] of ERRORS) {
@@ -204,50 +206,30 @@ const FAULTS: [name: string, step: Step, reply: unknown, requested?: Operation][
   ["403", json(403, STRIPE_400), REFUSED_KEY],
   ["401 in HTML", text(401, "<html>"), unknown("unauthorized")],
   ["401 of another program", json(401, { message: "no" }), unknown("unauthorized")],
-  ["400 without an error", json(400, {}), unknown("garbage")],
-  ["200 in HTML", text(200, "<html>"), unknown("garbage")],
-  ["200 with half of a JSON", text(200, JSON.stringify(intent()).slice(0, -9)), unknown("garbage")],
-  ["200 with a list", json(200, [intent()]), unknown("garbage")],
-  ["200 with null", json(200, null), unknown("garbage")],
-  ["200 with deep JSON", text(200, "[".repeat(200_000)), unknown("garbage")],
-  ["200 with 10 MB", text(200, big), { ...unknown("garbage"), too_long: true }],
-  ["200 that is not UTF-8", bytes(0x7b, 0xff, 0x7d), unknown("garbage")],
-  ["200 that ends within a character", bytes(0x7b, 0xc3), unknown("garbage")],
-  ["200 with a refund", json(200, refund()), unknown("garbage")],
-  ["200 with another id", json(200, intent({ id: "ch_1" })), unknown("garbage")],
-  ["200 of another call", json(200, intent({ metadata: { call: "pc_2" } })), unknown("garbage")],
-  ["402 of another operation", json(402, foreign_decline), unknown("garbage")],
-  ["200 without our metadata", json(200, intent({ metadata: {} })), unknown("garbage")],
-  ["200 with a text as amount", json(200, intent({ amount_received: "9" })), unknown("garbage")],
-  ["200 with an unknown status", json(200, intent({ status: "paused" })), unknown("garbage")],
-  ["201", json(201, intent()), unknown("garbage")],
+  ["400 without an error", json(400, {}), GARBAGE],
+  ["200 in HTML", text(200, "<html>"), GARBAGE],
+  ["200 with half of a JSON", text(200, JSON.stringify(intent()).slice(0, -9)), GARBAGE],
+  ["200 with a list", json(200, [intent()]), GARBAGE],
+  ["200 with null", json(200, null), GARBAGE],
+  ["200 with deep JSON", text(200, "[".repeat(200_000)), GARBAGE],
+  ["200 with 10 MB", text(200, big), { ...GARBAGE, too_long: true }],
+  ["200 that is not UTF-8", bytes(0x7b, 0xff, 0x7d), GARBAGE],
+  ["200 that ends within a character", bytes(0x7b, 0xc3), GARBAGE],
+  ["200 with a refund", json(200, refund()), GARBAGE],
+  ["200 with another id", json(200, intent({ id: "ch_1" })), GARBAGE],
+  ["200 of another call", json(200, intent({ metadata: { call: "pc_2" } })), GARBAGE],
+  ["402 of another operation", json(402, foreign_decline), GARBAGE],
+  ["200 without our metadata", json(200, intent({ metadata: {} })), GARBAGE],
+  ["200 with a text as amount", json(200, intent({ amount_received: "9" })), GARBAGE],
+  ["200 with an unknown status", json(200, intent({ status: "paused" })), GARBAGE],
+  ["201", json(201, intent()), GARBAGE],
   ["a redirect", text(302, "", { location: "/v1/payment_intents/x" }), unknown("connection")],
   ["a cut connection", cut(), unknown("connection")],
   ["a cut response", cut(JSON.stringify(intent()).slice(0, 50)), unknown("connection")],
-  [
-    "another payment after a capture",
-    json(200, intent({ id: "pi_2" })),
-    unknown("garbage"),
-    laterOperation("capture"),
-  ],
-  [
-    "a capture that is not done",
-    json(200, intent({ status: "requires_capture" })),
-    unknown("garbage"),
-    laterOperation("capture"),
-  ],
-  [
-    "a refund of another operation",
-    json(200, refund({ metadata: { call: "pc_2" } })),
-    unknown("garbage"),
-    laterOperation("refund"),
-  ],
-  [
-    "a refund without metadata",
-    json(200, refund({ metadata: null })),
-    unknown("garbage"),
-    laterOperation("refund"),
-  ],
+  ["another payment after a capture", json(200, intent({ id: "pi_2" })), GARBAGE, CAPTURE],
+  ["a capture not done", json(200, intent({ status: "requires_capture" })), GARBAGE, CAPTURE],
+  ["a refund of another call", json(200, refund({ metadata: { call: "pc_2" } })), GARBAGE, REFUND],
+  ["a refund without metadata", json(200, refund({ metadata: null })), GARBAGE, REFUND],
 ];
 for (const [name, step, expected, requested = operation()] of FAULTS) {
   Deno.test(`send() ${name} is ${JSON.stringify(expected)}`, async () => {

@@ -66,44 +66,36 @@ const failed_later = refund({ status: "failed", failure_balance_transaction: "tx
 const reversal = { reporting_category: "partial_capture_reversal", source: refund() };
 const disputed = dispute("needs_response", [-1099, 1500]);
 const disputed_again = dispute("needs_response", [-1099, 0]);
+const REFUNDED = "re_1:succeeded refund succeeded 300";
+const GIVEN = "re_1:failed refund returned 300";
+const FEE = "ch_1:fee fee succeeded 41";
+const FEE_OF_DISPUTE = "du_1:fee fee succeeded 1500";
 const TAKEN = "du_1:disputed dispute disputed 1099";
 
 /** Each row: the movement, and its provider events. */
 const CASES: [name: string, members: Members, ...provider_events: string[]][] = [
-  ["a charge", { source: charge() }, "ch_1:fee fee succeeded 41"],
+  ["a charge", { source: charge() }, FEE],
   [
-    "a charge without a payment",
+    "a charge alone",
     { source: charge({ payment_intent: null }) },
     "ch_1:succeeded authorize succeeded 1099",
-    "ch_1:fee fee succeeded 41",
+    FEE,
   ],
   [
     "a refund with a fee",
     moved("refund", -300, { fee: 7, source: refund() }),
-    "re_1:succeeded refund succeeded 300",
+    REFUNDED,
     "txn_1:fee fee succeeded 7",
   ],
-  [
-    "a refund that fails later",
-    moved("refund", -300, { source: failed_later }),
-    "re_1:succeeded refund succeeded 300",
-  ],
-  [
-    "a refund that has failed",
-    moved("refund_failure", 300, { source: returned_refund }),
-    "re_1:failed refund returned 300",
-  ],
-  [
-    "an adjustment for a refund",
-    moved("adjustment", 300, { source: returned_refund }),
-    "re_1:failed refund returned 300",
-  ],
+  ["a refund that fails", moved("refund", -300, { source: failed_later }), REFUNDED],
+  ["a failed refund", moved("refund_failure", 300, { source: returned_refund }), GIVEN],
+  ["an adjustment for a refund", moved("adjustment", 300, { source: returned_refund }), GIVEN],
   ["the rest of a partial capture", moved("refund", -300, reversal)],
   [
     "a dispute",
     moved("adjustment", -1099, { id: "txn_0", fee: 1500, source: disputed }),
     TAKEN,
-    "du_1:fee fee succeeded 1500",
+    FEE_OF_DISPUTE,
   ],
   [
     "a further movement of a dispute",
@@ -118,7 +110,7 @@ const CASES: [name: string, members: Members, ...provider_events: string[]][] = 
     "txn_1:fee account_fee succeeded 50",
   ],
   [
-    "a payout that failed",
+    "a failed payout",
     moved("payout_failure", 5000, { source: payout("failed") }),
     "po_1:returned payout returned 5000",
   ],
@@ -129,7 +121,7 @@ const CASES: [name: string, members: Members, ...provider_events: string[]][] = 
   ["its end", moved("reserve_release", 2000), "txn_1:reserve_release reserve returned 2000"],
   ["money from the bank account", moved("topup", 9000), "txn_1:topup payout returned 9000"],
   [
-    "money to a connected account",
+    "to another account",
     moved("transfer", -900, { source: "tr_1" }),
     "txn_1:transfer adjustment succeeded 900",
   ],

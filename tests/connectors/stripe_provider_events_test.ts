@@ -188,15 +188,11 @@ Deno.test("intentEvents() ignores ids of other programs in the metadata", () => 
   assert.equal(event!.provider_reference, "pi_1");
 });
 
+const unmoved = intent({ latest_charge: charge({ balance_transaction: "txn_1" }) });
 const TIMES: [name: string, object: unknown, source: ProviderEventSource, at: number][] = [
   ["the movement for a success", intent(), EVENT, NOW + 2],
   ["the event without a movement", intent({ latest_charge: "ch_1" }), EVENT, NOW + 60],
-  [
-    "the charge without an event",
-    intent({ latest_charge: charge({ balance_transaction: "txn_1" }) }),
-    RESPONSE,
-    NOW + 1,
-  ],
+  ["the charge without an event", unmoved, RESPONSE, NOW + 1],
   ["the payment without a charge", intent({ latest_charge: "ch_1" }), RESPONSE, NOW],
   ["the cancel", intent({ status: "canceled", canceled_at: NOW + 9 }), RESPONSE, NOW + 9],
 ];
@@ -282,12 +278,7 @@ const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] 
   ["a won dispute", dispute("won", TAKEN, BACK), DISPUTED, FEE, WON],
   ["a won dispute and its fee", dispute("won", TAKEN, [1099, -1500]), DISPUTED, FEE, WON, FEE_BACK],
   ["a win with another fee", dispute("won", TAKEN, [1099, 700]), DISPUTED, FEE, WON, FEE_AGAIN],
-  [
-    "a withdrawal that gives a fee back",
-    dispute("needs_response", [-1099, -200]),
-    DISPUTED,
-    "du_1:fee fee returned 200",
-  ],
+  ["a fee back", dispute("needs_response", [-1099, -200]), DISPUTED, "du_1:fee fee returned 200"],
   ["money back without a withdrawal", dispute("needs_response", BACK)],
   ["a won dispute without movements", dispute("won"), DISPUTED, WON],
 ];

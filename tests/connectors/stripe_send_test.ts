@@ -64,16 +64,13 @@ const evidence = "A signed receipt";
 const submitted = disputeOperation(evidence);
 const saved = disputeOperation(evidence, false);
 const accepted = disputeOperation(null);
+const held = operation({}, { capture: "manual", return_url: null });
+const TEXT = { "evidence[uncategorized_text]": evidence };
 
 const REQUESTS: [name: string, requested: Operation, path: string, form: Record<string, string>][] =
   [
     ["an authorization", operation(), "payment_intents", AUTOMATIC],
-    [
-      "an authorization for a capture",
-      operation({}, { capture: "manual", return_url: null }),
-      "payment_intents",
-      MANUAL,
-    ],
+    ["an authorization for a capture", held, "payment_intents", MANUAL],
     ["500 ISK", operation({ amount_minor: 500, currency: "ISK" }), "payment_intents", {
       ...AUTOMATIC,
       amount: "50000",
@@ -91,14 +88,8 @@ const REQUESTS: [name: string, requested: Operation, path: string, form: Record<
       "metadata[refund]": REFUND_ID,
       "expand[]": "balance_transaction",
     }],
-    ["submitted evidence", submitted, "disputes/du_1", {
-      "evidence[uncategorized_text]": evidence,
-      submit: "true",
-    }],
-    ["saved evidence", saved, "disputes/du_1", {
-      "evidence[uncategorized_text]": evidence,
-      submit: "false",
-    }],
+    ["submitted evidence", submitted, "disputes/du_1", { ...TEXT, submit: "true" }],
+    ["saved evidence", saved, "disputes/du_1", { ...TEXT, submit: "false" }],
     ["an acceptance", accepted, "disputes/du_1/close", {}],
     ["an authorization that saves its card", saving(), "payment_intents", {
       ...CREATE,
@@ -197,11 +188,7 @@ const UNSENT: [name: string, requested: Operation, reply: Record<string, unknown
     { ...laterOperation("refund"), provider_reference: null },
     provider_refused,
   ],
-  [
-    "evidence of a dispute without an id at Stripe",
-    { ...submitted, request: unnamed },
-    provider_refused,
-  ],
+  ["evidence of a dispute without an id", { ...submitted, request: unnamed }, provider_refused],
 ];
 for (const [name, requested, expected] of UNSENT) {
   Deno.test(`send() refuses ${name} and sends nothing`, async () => {
@@ -266,13 +253,7 @@ const abandon = laterOperation("abandon");
 const after_decline = laterOperation("abandon", 1099, { status: "declined" });
 
 /** Each row: the operation, the responses, the methods of the requests, and the reply. */
-const REPLIES: [
-  name: string,
-  requested: Operation,
-  steps: Step[],
-  methods: string,
-  shown: unknown,
-][] = [
+const REPLIES: [name: string, of: Operation, steps: Step[], methods: string, shown: unknown][] = [
   ["a success", authorize, [PAID], "POST", SUCCEEDED],
   ["a success with 800 kB of umlauts", authorize, [LONG], "POST", SUCCEEDED],
   ["a decline", authorize, [DECLINED], "POST", ["pi_1:declined"]],
@@ -294,13 +275,7 @@ const REPLIES: [
   ["the end of an authorized payment", abandon, [HELD], "GET", ["pi_1:authorized"]],
   // Somebody has authorized it since, and nobody would capture or release the amount.
   ["the end of a declined payment", after_decline, [HELD, EXPIRED], "GET POST", ["pi_1:expired"]],
-  [
-    "the end of a payment that completes meanwhile",
-    abandon,
-    [WAITING, MOVED, PAID],
-    "GET POST GET",
-    SUCCEEDED,
-  ],
+  ["the end during a completion", abandon, [WAITING, MOVED, PAID], "GET POST GET", SUCCEEDED],
   ["the end of a payment without a response", abandon, [DOWN], "GET", server_error],
   ["a card that is saved alone", saving(0), [json(200, setup())], "POST", ["seti_1:succeeded"]],
   [
@@ -311,21 +286,9 @@ const REPLIES: [
     ["seti_1:declined"],
   ],
   ["the removal of a card", detaching, [json(200, DETACHED)], "POST", REMOVED],
-  [
-    "the removal of a removed card",
-    detaching,
-    [NOT_ATTACHED, json(200, DETACHED)],
-    "POST GET",
-    REMOVED,
-  ],
+  ["a repeated removal", detaching, [NOT_ATTACHED, json(200, DETACHED)], "POST GET", REMOVED],
   ["the removal of a card that is gone", detaching, [GONE, GONE], "POST GET", REMOVED],
-  [
-    "a removal that is refused",
-    detaching,
-    [NOT_ATTACHED, json(200, keptCard())],
-    "POST GET",
-    other_state,
-  ],
+  ["a refused removal", detaching, [NOT_ATTACHED, json(200, keptCard())], "POST GET", other_state],
   ["a removal that shows the card", detaching, [json(200, keptCard())], "POST", garbage],
   ["an end whose response is lost", abandon, [WAITING, DOWN], "GET POST", server_error],
 ];

@@ -19,29 +19,20 @@ import {
 const ABSENT = { absent: true };
 const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
 const known = operation({ provider_reference: "pi_1" });
-const MANUAL = intent({
-  capture_method: "manual",
-  status: "requires_capture",
-  amount_capturable: 9,
-});
+const HELD = intent({ capture_method: "manual", status: "requires_capture", amount_capturable: 9 });
 
 const BY_REFERENCE: [name: string, requested: Operation, step: Step, reply: unknown][] = [
   ["a payment", known, json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   ["a declined payment", known, json(200, declinedIntent("lost_card")), ["pi_1:declined"]],
-  ["an authorized payment", known, json(200, MANUAL), ["pi_1:authorized"]],
+  ["an authorized payment", known, json(200, HELD), ["pi_1:authorized"]],
   ["a capture", laterOperation("capture"), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
-  ["a capture that nobody did", laterOperation("capture"), json(200, MANUAL), ABSENT],
+  ["a capture that nobody did", laterOperation("capture"), json(200, HELD), ABSENT],
   ["a cancel", laterOperation("cancel"), json(200, intent({ status: "canceled" })), [
     "pi_1:cancelled",
   ]],
-  ["a cancel that nobody did", laterOperation("cancel"), json(200, MANUAL), ABSENT],
+  ["a cancel that nobody did", laterOperation("cancel"), json(200, HELD), ABSENT],
   ["another payment", known, json(200, intent({ id: "pi_2" })), unknown("garbage")],
-  [
-    "a payment of another operation",
-    known,
-    json(200, intent({ metadata: {} })),
-    unknown("garbage"),
-  ],
+  ["a payment of another call", known, json(200, intent({ metadata: {} })), unknown("garbage")],
   ["a payment that is gone", known, json(404, { error: { type: "x" } }), unknown("garbage")],
   ["an error", known, text(503, "<html>"), unknown("server_error")],
   ["a wrong secret", known, json(401, {}), unknown("unauthorized")],
@@ -110,11 +101,7 @@ Deno.test("sync() finds a payment that a later attempt has made", async () => {
 
 const BROKEN: [name: string, steps: Step[], reply: unknown][] = [
   ["an error", [json(500, {})], unknown("server_error")],
-  [
-    "an error on the second page",
-    [json(200, page([foreign("pi_9")], true)), cut()],
-    unknown("connection"),
-  ],
+  ["an error on page 2", [json(200, page([foreign("pi_9")], true)), cut()], unknown("connection")],
   ["an error in the second window", [json(200, page([])), json(429, {})], unknown("rate_limited")],
   ["a list that is none", [json(200, intent())], unknown("garbage")],
   ["a page without an end", [json(200, page([foreign("pi_9")], true))], unknown("garbage")],

@@ -38,33 +38,17 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
     ended(429),
   ],
   ["twice", `HTTP/1.1 429 No\r\n${RETRY}\r\n${RETRY}\r\nContent-Length: 0\r\n\r\n`, ended(429)],
-  [
-    "that closes",
-    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-    { ...ended(200), reusable: false },
-  ],
-  [
-    "until the connection closes",
-    "HTTP/1.1 200 OK\r\n\r\nbody",
-    { status: 200, retry_after: undefined, done: false, reusable: false },
-  ],
+  ["that closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", last(200)],
+  ["until the connection closes", "HTTP/1.1 200 OK\r\n\r\nbody", { ...last(200), done: false }],
   ["without a reason phrase", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ended(200)],
-  ["HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", { ...ended(200), reusable: false }],
-  [
-    "with a broken body",
-    "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-    { ...ended(500), reusable: false },
-  ],
+  ["HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", last(200)],
+  ["a broken body", "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", last(500)],
   [
     "with Retry-After over 64 characters",
     `HTTP/1.1 503 Busy\r\nRetry-After: ${"1".repeat(65)}\r\nContent-Length: 0\r\n\r\n`,
     ended(503),
   ],
-  [
-    "over 16 KiB",
-    `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"a".repeat(20_000)}`,
-    { ...ended(200), reusable: false },
-  ],
+  ["> 16 KiB", `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"a".repeat(20_000)}`, last(200)],
 ];
 
 /**
@@ -126,8 +110,7 @@ for (const kept of [0, 1, 20, 200]) {
 
 Deno.test("ResponseReader.push() prevents reuse of the connection after extra bytes", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH";
-  const expected = { ...ended(200), reusable: false };
-  assert.deepEqual(await readIn(new TextEncoder().encode(text), text.length), expected);
+  assert.deepEqual(await readIn(new TextEncoder().encode(text), text.length), last(200));
 });
 
 Deno.test("ResponseReader.close() frees all memory", async () => {
@@ -141,6 +124,11 @@ Deno.test("ResponseReader.close() frees all memory", async () => {
 
 function ended(status: number, retry_after?: string): Exclude<Verdict, string> {
   return { status, retry_after, done: true, reusable: true };
+}
+
+/** The last response of a connection. */
+function last(status: number) {
+  return { ...ended(status), reusable: false };
 }
 
 async function readIn(bytes: Uint8Array, size: number): Promise<Verdict> {
