@@ -9,7 +9,6 @@ import { drawChart } from "./bench/chart.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
 import { renderErrorPage } from "./generate/error_page.ts";
-import { replaceBlock } from "./generate/generated_block.ts";
 import {
   renderClientReadme,
   renderPackageReadme,
@@ -17,7 +16,6 @@ import {
   renderTestingPage,
 } from "./generate/installation.ts";
 import { replaceNameLists } from "./generate/name_lists.ts";
-import { renderRailsTable } from "./generate/rails_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -34,10 +32,6 @@ const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "packages/client/resources.ts", render: renderClientTypes },
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
-  {
-    path: "docs/contract.md",
-    render: (committed) => replaceBlock(committed, "rails", renderRailsTable()),
-  },
   ...[
     "migrations/20261124000300_payments",
     "migrations/20261124000700_providers",

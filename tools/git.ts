@@ -1,11 +1,10 @@
 /** Reads the repository of the project. */
 
+import { runProgram } from "./run_program.ts";
+
 /** Runs git and returns its output. @throws {Error} if it fails */
-export async function git(cwd: string, args: readonly string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command("git", { args: [...args], cwd })
-    .output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-  return new TextDecoder().decode(stdout);
+export function git(cwd: string, args: readonly string[]): Promise<string> {
+  return runProgram(["git", ...args], { cwd });
 }
 
 /** Returns the commit of a repository, and whether files differ; `unknown` outside of one. */

@@ -21,7 +21,7 @@ import {
 } from "../../shared/core/vocabulary.ts";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
 import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
-import { type Rail, railNames } from "../../shared/domain/rails.ts";
+import { type Rail, railNames, RAILS } from "../../shared/domain/rails.ts";
 import type { Standing } from "../../shared/domain/payment_statuses.ts";
 import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
@@ -280,6 +280,37 @@ for (const [name, text, parts] of TEXTS) {
     }
   });
 }
+
+/** Words of a row of the rails, and whether a rail has them. */
+const WORDS: [words: string, holds: (rail: Rail) => boolean][] = [
+  ["EUR", ({ only_currency }) => only_currency !== null],
+  ["| stablecoins; with a test key all", ({ is_for_stablecoins }) => is_for_stablecoins],
+  ["the payer sends a bank transfer", ({ payer_sends }) => payer_sends?.to === "account"],
+  ["the payer sends to an address", ({ payer_sends }) => payer_sends?.to === "address"],
+  ["`pending` until an advance", ({ payer_sends }) => payer_sends === null],
+  ["back to where the money came from", ({ refund_to }) => refund_to === "payer"],
+  ["the IBAN in `destination`", ({ refund_to }) => refund_to === "account"],
+  ["the wallet in `destination`", ({ refund_to }) => refund_to === "wallet"],
+  ["captured later", ({ has_manual_capture }) => has_manual_capture],
+  ["collected under a mandate", ({ collects }) => collects],
+  ["returned by a bank", ({ returns }) => returns !== null],
+];
+
+Deno.test("docs/contract.md has each rail with what it can do", () => {
+  const rows = new Map(
+    tableRows(PAGE, "`method_kind`").map(([kind, ...row]) => [kind, `| ${row.join(" | ")}`]),
+  );
+  assert.deepEqual([...rows.keys()], METHOD_KINDS.map((kind) => `\`${kind}\``));
+  for (const kind of METHOD_KINDS) {
+    for (const [words, holds] of WORDS) {
+      assert.equal(
+        rows.get(`\`${kind}\``)!.includes(words),
+        holds(RAILS[kind]),
+        `${kind}: ${words}`,
+      );
+    }
+  }
+});
 
 const all = () => true;
 const takesTime = ({ takes_time }: Rail) => takes_time;

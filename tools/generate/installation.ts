@@ -7,7 +7,6 @@ import CLIENT from "../../packages/client/package.json" with { type: "json" };
 import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import { CLIENT_ARCHIVE } from "../publication/client_installation.ts";
 import { PUBLICATION, type Publication } from "../publication/publication.ts";
-import { replaceBlock } from "./generated_block.ts";
 
 const NODE = "[Node.js](https://nodejs.org) 20 or newer";
 const ARCHIVE = `${PACKAGE.name}-${PACKAGE.version}.tgz`;
@@ -20,11 +19,16 @@ const IMPORTS = [
   [/(?<=import { PaymentsClient } from )"[^"]*"/, "./packages/client/mod.ts"],
 ] as const;
 
-/** Returns a page with the text in one of its blocks. */
+/** Returns a page with the text in one of its blocks. Throws if a marker of the block is missing. */
 const pageWith =
   (block: string, render: (publication: Publication) => string) =>
-  (committed: string, publication = PUBLICATION) =>
-    replaceBlock(committed, block, render(publication));
+  (committed: string, publication = PUBLICATION) => {
+    const [begin, end] = [`<!-- generated: ${block} -->`, `<!-- end: ${block} -->`];
+    const [from, to] = [committed.indexOf(begin), committed.indexOf(end)];
+    if (from < 0 || to < from) throw new Error(`the markers ${begin} and ${end} are missing`);
+    const text = render(publication);
+    return `${committed.slice(0, from)}${begin}\n\n${text}\n\n${committed.slice(to)}`;
+  };
 
 /** Returns README.md with its first command and its imports. */
 export function renderReadme(committed: string, publication = PUBLICATION): string {

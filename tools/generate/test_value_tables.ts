@@ -16,7 +16,6 @@ import {
   type TestValue,
 } from "../../shared/domain/providers/test_values.ts";
 import type { Outcome } from "../../shared/schema/payment_body.ts";
-import { renderTable } from "./markdown_table.ts";
 
 /** The token that stands for each card. */
 const TOKENS = new Map(
@@ -102,4 +101,17 @@ function resultText(
     default:
       return `\`${response.result}\``;
   }
+}
+
+/** Returns the lines of a table, formatted as by `deno fmt`. The first column is code. */
+function renderTable(head: readonly string[], rows: readonly string[][]): string[] {
+  const cells = [[...head], ...rows.map(([first, ...rest]) => [`\`${first}\``, ...rest])];
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const line = (row: readonly string[], fill = " ") =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column]!, fill)).join(" | ")} |`;
+  return [
+    line(cells[0]!),
+    line(head.map(() => ""), "-"),
+    ...cells.slice(1).map((row) => line(row)),
+  ];
 }

@@ -5,7 +5,7 @@
  */
 
 import { join } from "node:path";
-import { runProgram } from "./package/run_program.ts";
+import { runProgram } from "../run_program.ts";
 import type { Manifest } from "../publication/publication.ts";
 
 interface Part {

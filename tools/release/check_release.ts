@@ -9,7 +9,7 @@ import CLIENT from "../../packages/client/package.json" with { type: "json" };
 import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import { buildPackage, packagesInBundles } from "./package/build.ts";
 import { buildClient } from "./package/build_client.ts";
-import { runNpmProgram, runProgram } from "./package/run_program.ts";
+import { runNpmProgram, runProgram } from "../run_program.ts";
 import { findUnreleased, hashMigrations, readReleases } from "../schema/releases.ts";
 import { SCALAR } from "../site/reference_site.ts";
 import { findLicenseProblems, listLicenses, writeBill } from "./bill_of_materials.ts";

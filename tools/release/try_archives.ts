@@ -4,7 +4,7 @@
  */
 
 import { dirname, join } from "node:path";
-import { runNpmProgram, runProgram } from "./package/run_program.ts";
+import { runNpmProgram, runProgram } from "../run_program.ts";
 
 /** Releases of Node.js that `engines` of the packages and docs/versioning.md name. */
 export const NODE_RELEASES = [20, 22, 24] as const;

@@ -23,7 +23,7 @@ import { renderPackageReadme } from "../../generate/installation.ts";
 import { PUBLICATION, type Publication } from "../../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
 import { type Bundle, bundledPackages, renderNotices } from "./notices.ts";
-import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";
+import { packFolder, runNpmProgram, runProgram } from "../../run_program.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
 const ARTIFACTS = join(PROJECT_DIR, "artifacts");

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { renderClientReadme } from "../../generate/installation.ts";
 import type { Publication } from "../../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
-import { packFolder } from "./run_program.ts";
+import { packFolder } from "../../run_program.ts";
 
 const CLIENT_DIR = fileURLToPath(new URL("../../../packages/client/", import.meta.url));
 /** Folders of `packages/client/` that are not sources. */

@@ -1,7 +1,7 @@
 /** The licenses of the npm packages that the bundles contain. Their authors ask to be named. */
 
 import { join } from "node:path";
-import { runProgram } from "./run_program.ts";
+import { runProgram } from "../../run_program.ts";
 
 /** A module with its imports, as one script of the package. */
 export interface Bundle {

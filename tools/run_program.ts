@@ -1,4 +1,4 @@
-/** Runs the programs that make and check packages, such as npm. */
+/** Runs programs, such as git and npm. */
 
 interface Surroundings {
   cwd: string;
