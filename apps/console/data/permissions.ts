@@ -5,11 +5,14 @@
 
 import type { PaymentsClient, Scope } from "../../../packages/client/mod.ts";
 import { session } from "./session.ts";
+import { SECTIONS } from "./titles.ts";
 import type { DescribedCall } from "../../../tools/generate/code_samples/snippets.ts";
 
 type Resource = keyof PaymentsClient;
 /** A method of the client, such as `payments.create`. */
-type CallName = { [One in Resource]: `${One}.${keyof PaymentsClient[One] & string}` }[Resource];
+export type CallName = {
+  [One in Resource]: `${One}.${keyof PaymentsClient[One] & string}`;
+}[Resource];
 export type Need = CallName | Scope;
 
 /** The scopes of the calls of a resource: of those that read, and of all others. */
@@ -38,14 +41,6 @@ const OTHERS: { readonly [Call in CallName]?: Scope | null } = {
   "apiKeys.own": null,
   "sandbox.changes": null,
   "sandbox.clock": null,
-};
-
-const CREATES: Readonly<Record<string, CallName>> = {
-  payments: "payments.create",
-  checkouts: "checkouts.create",
-  transfers: "transfers.create",
-  webhooks: "webhookEndpoints.create",
-  faults: "sandbox.createFault",
 };
 
 /** The key lacks the scope of a call, so the page has not made it. */
@@ -78,10 +73,11 @@ export function refusalOfCall({ resource, method }: DescribedCall): LacksScope |
 }
 
 export function creatableSections(): string[] {
-  return Object.keys(CREATES).filter(mayCreate);
+  return Object.keys(SECTIONS).filter(mayCreate);
 }
 
-/** Whether the key may make an item of a section. */
+/** Whether a page makes items of a section, and the key may make one. */
 export function mayCreate(section: string): boolean {
-  return may(CREATES[section]!);
+  const [, , , , call] = SECTIONS[section]!;
+  return call !== undefined && may(call);
 }

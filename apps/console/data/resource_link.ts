@@ -1,23 +1,8 @@
 /** The pages of resources, by their ids. */
 
 import { href } from "./route.ts";
+import { SECTIONS } from "./titles.ts";
 
-const SECTIONS: Readonly<Record<string, string>> = {
-  pay: "payments",
-  chk: "checkouts",
-  ins: "instruments",
-  re: "refunds",
-  dp: "disputes",
-  tr: "transfers",
-  evt: "events",
-  whe: "webhooks",
-  whd: "deliveries",
-  req: "requests",
-  flt: "faults",
-  key: "keys",
-  le: "ledger",
-  env: "sandboxes",
-};
 /** Beginnings of texts of the API that are no ids of resources, and where the texts belong. */
 const NO_RESOURCES: Readonly<Record<string, string>> = {
   pm: "It is the token of a card. The page of a new payment takes it.",
@@ -48,6 +33,6 @@ export function hrefOf(id: string): string | null {
   const prefix = id.split("_")[0]!;
   // The entries of a ledger transaction are a list.
   if (prefix === "txn") return href(["ledger"], { transaction_id: id });
-  const section = SECTIONS[prefix];
+  const [section] = Object.entries(SECTIONS).find(([, [, , ids]]) => ids === prefix) ?? [];
   return section === undefined ? null : href([section, id]);
 }

@@ -12,7 +12,7 @@ import { Empty, NoItems, Reading } from "./notice.tsx";
 import { LacksScope } from "../data/permissions.ts";
 import { Crumb, NewLink, Title } from "./page_parts.tsx";
 import { href } from "../data/route.ts";
-import { createName, hasCreatePage, sectionName, wordsOf } from "../data/titles.ts";
+import { createName, sectionName, wordsOf } from "../data/titles.ts";
 import { countText } from "../data/words.ts";
 
 /** Number of items on a page, unless the list has another one. */
@@ -62,9 +62,9 @@ export function tableOf<T extends { id: string }>(
 
 export function ListPage<T extends object>({ list, query }: { list: List<T>; query: Query }) {
   const { section, all = {}, csv } = list;
-  const newLink = (article: string, looks: string) =>
-    hasCreatePage(section) &&
-    <NewLink section={section} class={looks}>{createName(section, article)}</NewLink>;
+  const newLink = (article: string, looks: string) => (
+    <NewLink section={section} class={looks}>{createName(section, article)}</NewLink>
+  );
   const action = list.action ?? newLink("", "button primary");
   const { one, noun } = wordsOf(section);
   const filters = list.filters?.(query) ?? [];
