@@ -16,11 +16,14 @@ import {
   saidBy,
 } from "../support/database/invariant_breaches.ts";
 import { addProviderRows } from "../support/database/provider_flow.ts";
-import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { APPROVED, card, PAYMENTS, SANDBOX, within } from "../support/service/service_case.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
-const PAYMENTS = "/api-v1-payments/v1/payments";
-const TRANSFERS = "/api-v1-payments/v1/transfers";
+const V1 = "/api-v1-payments/v1";
+const TRANSFERS = `${V1}/transfers`;
+const EUR = { amount: 1000, currency: "EUR" };
+const TO_BANK = { ...EUR, destination: APPROVED.sepa };
 const MONTH_MS = 30 * 86_400_000;
 
 const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'capture' limit 1`;
@@ -364,90 +367,47 @@ Deno.test("the invariants of the books", async (t) => {
  * Creates a payment of every kind, refunds, transfers, their stored responses and their deliveries.
  */
 async function work(service: TestService, key = service.key.text): Promise<void> {
-  const paid = await service.pay({ card: APPROVED_CARD }, { key, idempotency_key: "kept" });
-  await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, {
-    key,
-    body: { amount: 10 },
-    idempotency_key: "kept-refund",
-  });
-  const declined = { ...APPROVED_CARD, number: "4000 0000 0000 0002" };
-  await service.pay({ card: declined }, { key, idempotency_key: "kept-decline" });
-  const dear = { amount: 1e9, currency: "EUR", destination: { iban: "DE89370400440532013000" } };
-  await service.call("POST", TRANSFERS, { key, body: dear, idempotency_key: "kept-dear" });
-  const secure = { ...APPROVED_CARD, number: "4000 0025 0000 3155" };
-  const failing = await service.pay({ card: secure }, { key, idempotency_key: "kept-secure" });
-  await service.call("POST", `/api-v1-sandbox/payments/${failing.body.id}/authenticate`, {
-    key,
-    body: { result: "failure" },
-    idempotency_key: "kept-failure",
-  });
-  await service.pay({ card: secure }, { key });
-  const pending = await service.pay({}, { key, idempotency_key: "kept-pending" });
+  const { call, post, pay } = within(service, key);
+  const [declined, secure] = [card("4000 0000 0000 0002"), card("4000 0025 0000 3155")];
+  const { body: paid } = await pay(APPROVED.card, "kept");
+  await post(`${PAYMENTS}/${paid.id}/refund`, { amount: 10 }, "kept-refund");
+  await pay(declined, "kept-decline");
+  await post(TRANSFERS, { ...TO_BANK, amount: 1e9 }, "kept-dear");
+  const { body: failing } = await pay(secure, "kept-secure");
+  const authenticate = `${SANDBOX}/payments/${failing.id}/authenticate`;
+  await post(authenticate, { result: "failure" }, "kept-failure");
+  await pay(secure);
+  const { body: pending } = await pay({}, "kept-pending");
   for (const name of ["kept-cancel", "kept-refusal"]) {
-    await service.call("POST", `${PAYMENTS}/${pending.body.id}/cancel`, {
-      key,
-      idempotency_key: name,
-    });
+    await post(`${PAYMENTS}/${pending.id}/cancel`, {}, name);
   }
   const save = { customer: { id: "c", email: "c@example.com" }, save: "off_session" };
   const back = { return_url: "https://shop.example/back" };
   const mandate = { signed_at: "2026-01-31" };
-  for (
-    const body of [
-      { amount: 0, card: APPROVED_CARD, ...back },
-      { card: declined },
-      { card: secure, ...back },
-      { iban: "DE89370400440532013000", mandate },
-    ]
-  ) await service.pay({ ...save, ...body }, { key });
-  const { body: saved } = await service.pay({ ...save, card: APPROVED_CARD }, { key });
-  await service.call("DELETE", `/api-v1-payments/v1/instruments/${saved.instrument_id}`, {
-    key,
-    idempotency_key: "kept-end",
-  });
-  const { body: { id: checkout } } = await service.call("POST", "/api-v1-payments/v1/checkouts", {
-    key,
-    body: { amount: 1000, currency: "EUR" },
-    idempotency_key: "kept-checkout",
-  });
-  for (const [i, card] of [declined, APPROVED_CARD].entries()) {
-    await service.call("POST", `/api-v1-sandbox/checkouts/${checkout}/pay`, {
-      key,
-      body: { card },
-      idempotency_key: `kept-attempt-${i}`,
-    });
+  await pay({ ...save, amount: 0, ...APPROVED.card, ...back });
+  await pay({ ...save, ...declined });
+  await pay({ ...save, ...secure, ...back });
+  await pay({ ...save, ...APPROVED.sepa, mandate });
+  const { body: saved } = await pay({ ...save, ...APPROVED.card });
+  const instrument = `${V1}/instruments/${saved.instrument_id}`;
+  await call("DELETE", instrument, { idempotency_key: "kept-end" });
+  const { body: checkout } = await post(`${V1}/checkouts`, EUR, "kept-checkout");
+  for (const [i, payer] of [declined, APPROVED.card].entries()) {
+    await post(`${SANDBOX}/checkouts/${checkout.id}/pay`, payer, `kept-attempt-${i}`);
   }
   for (const outcome of ["success", "declined", "pending", "refunded", "chargeback"]) {
-    await service.make({ outcome }, { key, idempotency_key: `made-${outcome}` });
+    const body = { amount_minor: 1000, currency: "EUR", outcome };
+    await post(`${SANDBOX}/payments`, body, `made-${outcome}`);
   }
-  await service.call("POST", `/api-v1-sandbox/payments/${paid.body.id}/advance`, {
-    key,
-    body: { to: "partially_refunded" },
-    idempotency_key: "kept-advance",
-  });
-  const { body: disputed } = await service.pay({ outcome: "chargeback" }, { key });
-  const disputes = "/api-v1-payments/v1/disputes";
-  const { body: { data: [dispute] } } = await service.call(
-    "GET",
-    `${disputes}?payment_id=${disputed.id}`,
-    { key },
-  );
-  await service.call("POST", `${disputes}/${dispute.id}/evidence`, {
-    key,
-    body: { text: "A receipt" },
-    idempotency_key: "kept-evidence",
-  });
+  const advance = `${SANDBOX}/payments/${paid.id}/advance`;
+  await post(advance, { to: "partially_refunded" }, "kept-advance");
+  const { body: disputed } = await pay({ outcome: "chargeback" });
+  const { body: disputes } = await call("GET", `${V1}/disputes?payment_id=${disputed.id}`);
+  const evidence = `${V1}/disputes/${disputes.data[0].id}/evidence`;
+  await post(evidence, { text: "A receipt" }, "kept-evidence");
   for (const settlement of ["instant", "manual"]) {
-    const made = await service.call("POST", TRANSFERS, {
-      key,
-      idempotency_key: `kept-transfer-${settlement}`,
-      body: {
-        amount: 5,
-        currency: "EUR",
-        settlement,
-        destination: { iban: "DE89370400440532013000" },
-      },
-    });
+    const body = { ...TO_BANK, amount: 5, settlement };
+    const made = await post(TRANSFERS, body, `kept-transfer-${settlement}`);
     assert.equal(made.status, 201, made.text);
   }
   await settle(service);

@@ -9,7 +9,7 @@ import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { purgeAll } from "../support/database/purge.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
 import { readPages } from "../support/http/list_pages.ts";
-import type { CallOptions, TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
 import {
   APPROVED,
   assertRefused,
@@ -19,6 +19,7 @@ import {
   PAYMENTS,
   SANDBOX,
   serviceCase,
+  within,
 } from "../support/service/service_case.ts";
 import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
 import {
@@ -42,20 +43,6 @@ const VISA = { card: { token: "pm_card_visa" } };
 const LOGGED = { request_log: true };
 
 type Body = Record<string, unknown>;
-
-/** A service whose calls have the key of one sandbox. */
-function within(service: TestService, key: string) {
-  const call = async (method: string, path: string, options: CallOptions = {}) => {
-    const response = await service.call(method, path, { key, ...options });
-    if (response.headers.get("Content-Type")?.includes("json")) JSON.parse(response.text);
-    return response;
-  };
-  const post = (path: string, body: Body = {}, idempotency_key?: string) =>
-    call("POST", path, { body, ...(idempotency_key !== undefined && { idempotency_key }) });
-  const pay = (body: Body = {}, idempotency_key?: string) =>
-    post(PAYMENTS, { amount: 1000, currency: "EUR", ...body }, idempotency_key);
-  return { call, post, pay };
-}
 
 /** Asserts that a request has succeeded. Returns its body. */
 async function made(sent: ReturnType<ReturnType<typeof within>["post"]>) {

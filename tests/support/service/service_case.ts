@@ -51,6 +51,17 @@ export function serviceCase(
   });
 }
 
+/** A service whose calls have the key of one sandbox. Its creates of payments are of 10 EUR. */
+export function within(service: TestService, key: string) {
+  const call = (method: string, path: string, options: CallOptions = {}) =>
+    service.call(method, path, { key, ...options });
+  const post = (path: string, body: Record<string, unknown> = {}, idempotency_key?: string) =>
+    call("POST", path, { body, ...(idempotency_key !== undefined && { idempotency_key }) });
+  const pay = (body: Record<string, unknown> = {}, idempotency_key?: string) =>
+    post(PAYMENTS, { amount: 1000, currency: "EUR", ...body }, idempotency_key);
+  return { call, post, pay };
+}
+
 /** Advances a payment. Returns the response, whatever its status. */
 export function advance(
   service: TestService,
