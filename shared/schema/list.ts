@@ -108,7 +108,7 @@ export const PaymentTotalsQuery = z.object({
   to: Time.optional().describe("Only payments created before this RFC 3339 time"),
   span: mustBe(
     z.string().regex(/^\d{1,7}$/).transform(Number)
-      .refine((seconds) => seconds >= MIN_TOTALS_SPAN && seconds <= MAX_TOTALS_SPAN),
+      .pipe(z.number().min(MIN_TOTALS_SPAN).max(MAX_TOTALS_SPAN)),
     `a whole number of seconds from ${MIN_TOTALS_SPAN} to ${MAX_TOTALS_SPAN} (31 days)`,
   ).optional().describe(
     "Seconds of each span of time that has totals of its own; the first begins at `from`. " +
