@@ -20,6 +20,7 @@ import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { bodyInParts } from "./body_in_parts.ts";
 import { crossOrigin } from "./cross_origin.ts";
+import { compressed } from "./gzip.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe, ownHeaders } from "./observe.ts";
@@ -400,7 +401,9 @@ function respond(
   if (response.status === 201) headers["Location"] = locationOf(response, c.get("deps").base_url);
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
-  const body = rest ? bodyInParts(response.body, rest) : response.body;
+  let body: BodyInit = response.body;
+  if (rest) body = bodyInParts(body, rest);
+  else if (media_type === JSON_TYPE) body = compressed(body, headers, c.req.raw);
   state.is_replay = replayed;
   state.has_own_headers = true;
   return new Response(body, { status: response.status, headers });
@@ -426,8 +429,7 @@ function renderFailure(c: Ctx, error: unknown): Response {
   if (cause !== undefined) state.fault = faultOf(cause);
   const { docs_url } = c.get("deps");
   state.response_body = renderError(shown, { request_id: state.request_id, docs_url });
-  return c.body(state.response_body, shown.status as 500, {
-    "Content-Type": JSON_TYPE,
-    ...shown.headers,
-  });
+  const headers = { "Content-Type": JSON_TYPE, ...shown.headers };
+  const body = compressed(state.response_body, headers, c.req.raw);
+  return c.body(body, shown.status as 500, headers);
 }

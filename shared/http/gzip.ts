@@ -17,17 +17,20 @@ export function acceptsGzip(accept_encoding = ""): boolean {
 const PLAIN_MOST = 1_024;
 
 /**
- * Compresses a response, if it is long enough and its client takes that. At once, because a stream
- * for each response would take several times as long.
- * @param body the body of the response
- * @param request the headers of the request
+ * Compresses the body of a response, if it is long enough and its client takes that, and adds the
+ * headers. At once, because a stream for each response would take several times as long.
  */
-export function compressResponse(response: Response, body: string, request: Headers): Response {
-  if (body.length <= PLAIN_MOST) return response;
-  response.headers.append("Vary", "Accept-Encoding");
-  if (!acceptsGzip(request.get("Accept-Encoding") ?? "")) return response;
-  response.headers.set("Content-Encoding", "gzip");
-  return new Response(new Uint8Array(gzipSync(body)), response);
+export function compressed(
+  body: string,
+  headers: Record<string, string>,
+  request: Request,
+): string | Bytes {
+  // A HEAD has the length of the whole body.
+  if (body.length <= PLAIN_MOST || request.method === "HEAD") return body;
+  headers["Vary"] = "Accept-Encoding";
+  if (!acceptsGzip(request.headers.get("Accept-Encoding") ?? "")) return body;
+  headers["Content-Encoding"] = "gzip";
+  return new Uint8Array(gzipSync(body));
 }
 
 export function gzip(bytes: Bytes): Promise<Bytes> {

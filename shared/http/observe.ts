@@ -12,7 +12,6 @@ import { Retries } from "../jobs/retries.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { isFromPage } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { compressResponse } from "./gzip.ts";
 import type { Env, ObservedRequest, RequestState } from "./request_state.ts";
 import { LIVE_ENVIRONMENT } from "./request_environment.ts";
 
@@ -74,7 +73,6 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     c.set("deps", deps);
     await next();
     await state.environment.end?.(c);
-    compress(c);
     // Not the headers of a response that has these: the runtime would make a list of them.
     if (!state.has_own_headers) {
       const { headers } = c.res;
@@ -155,17 +153,6 @@ export function ownHeaders(
   }
   if (sandbox_fault) headers[FAULT_HEADER] = sandbox_fault.fault;
   return headers;
-}
-
-/** Compresses the response of a request for a client that takes that. */
-function compress(c: Context<Env>): void {
-  const { response_body } = c.get("state");
-  if (response_body === null || c.req.method === "HEAD") return;
-  const sent = compressResponse(c.res, response_body, c.req.raw.headers);
-  if (sent === c.res) return;
-  // Otherwise Hono would make a stream of the body.
-  c.res = undefined;
-  c.res = sent;
 }
 
 /** Returns the attributes of a request with few values, by the conventions of OpenTelemetry. */
