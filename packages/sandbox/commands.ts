@@ -1,27 +1,14 @@
 /** The table of all commands, in the order of the help. */
 
 import type { Command } from "./command.ts";
-import {
-  CHECKOUTS_CANCEL,
-  CHECKOUTS_PAY,
-  INSTRUMENTS_END,
-  PAYMENTS_CANCEL,
-  PAYMENTS_CAPTURE,
-  PAYMENTS_REFUND,
-} from "./commands/changes.ts";
+import * as changes from "./commands/changes.ts";
 import { CHECKOUTS_CREATE } from "./commands/checkouts_create.ts";
 import { CLOCK_ADVANCE } from "./commands/clock_advance.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { EVENTS_RESEND } from "./commands/events_resend.ts";
 import { LISTEN } from "./commands/listen.ts";
-import { CHECKOUTS_GET, PAYMENTS_GET } from "./commands/gets.ts";
-import {
-  CHECKOUTS_LIST,
-  ENDPOINTS_LIST,
-  EVENTS_LIST,
-  INSTRUMENTS_LIST,
-  PAYMENTS_LIST,
-} from "./commands/lists.ts";
+import * as gets from "./commands/gets.ts";
+import * as lists from "./commands/lists.ts";
 import { LOGS_TAIL } from "./commands/logs_tail.ts";
 import { MCP } from "./commands/mcp.ts";
 import { OPEN } from "./commands/open.ts";
@@ -38,21 +25,21 @@ export const COMMANDS: readonly Command[] = [
   START,
   RUN,
   PAYMENTS_CREATE,
-  PAYMENTS_CAPTURE,
-  PAYMENTS_REFUND,
-  PAYMENTS_CANCEL,
-  PAYMENTS_GET,
-  PAYMENTS_LIST,
+  changes.PAYMENTS_CAPTURE,
+  changes.PAYMENTS_REFUND,
+  changes.PAYMENTS_CANCEL,
+  gets.PAYMENTS_GET,
+  lists.PAYMENTS_LIST,
   CHECKOUTS_CREATE,
-  CHECKOUTS_PAY,
-  CHECKOUTS_CANCEL,
-  CHECKOUTS_GET,
-  CHECKOUTS_LIST,
-  INSTRUMENTS_LIST,
-  INSTRUMENTS_END,
-  EVENTS_LIST,
+  changes.CHECKOUTS_PAY,
+  changes.CHECKOUTS_CANCEL,
+  gets.CHECKOUTS_GET,
+  lists.CHECKOUTS_LIST,
+  lists.INSTRUMENTS_LIST,
+  changes.INSTRUMENTS_END,
+  lists.EVENTS_LIST,
   EVENTS_RESEND,
-  ENDPOINTS_LIST,
+  lists.ENDPOINTS_LIST,
   LISTEN,
   TRIGGER,
   SANDBOX_NEW,
