@@ -33,10 +33,7 @@ serviceCase("every event shows the payment byte for byte as it was", async (t, s
       const path = `${PAYMENTS}/${created.body.id}`;
       const texts = new Map([[created.body.sequence, created.text]]);
       for (let n = 0; n < REFUNDS; n++) {
-        const refunded = await service.call("POST", `${path}/refund`, {
-          body: { amount: 100 + n },
-        });
-        assert.equal(refunded.status, 201, refunded.text);
+        await service.post(`${path}/refund`, { amount: 100 + n });
         const { body: shown, text } = await service.call("GET", path);
         texts.set(shown.sequence, text);
       }

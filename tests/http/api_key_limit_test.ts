@@ -187,9 +187,7 @@ serviceCase("ended keys of an environment are bounded", async (t, service) => {
   await t.step("retention deletes ended secrets of webhook endpoints", async () => {
     const endpoints = "/api-v1-payments/v1/webhook_endpoints";
     const made = await service.post(endpoints, { url: "http://127.0.0.1:47999/hook" });
-    await service.call("POST", `${endpoints}/${made.id}/rotate_secret`, {
-      body: { expires_in: 3600 },
-    });
+    await service.post(`${endpoints}/${made.id}/rotate_secret`, { expires_in: 3600 });
     const versions = async () => {
       const [row] = await service.sql`
         select array(select (s ->> 'version')::int from json_array_elements(secrets) s) as versions

@@ -66,15 +66,11 @@ serviceCase("GET /clock/due names what waits", async (t, service) => {
     const path = `/api-v1-payments/v1/payments/${authorized.body.id}`;
     await service.call("POST", `${path}/capture`, { body: {} });
     const challenged = await service.pay(THREE_D_SECURE);
-    await service.call("POST", `${SANDBOX}/payments/${challenged.body.id}/authenticate`, {
-      body: { result: "success" },
-    });
+    await service.post(`${SANDBOX}/payments/${challenged.body.id}/authenticate`);
     const disputed = await service.pay(DISPUTED);
     const disputes = await service.get("/api-v1-payments/v1/disputes");
     assert.equal((await due(service)).data[0].first_id, disputed.body.id);
-    await service.call("POST", `/api-v1-payments/v1/disputes/${disputes.data[0].id}/accept`, {
-      body: {},
-    });
+    await service.post(`/api-v1-payments/v1/disputes/${disputes.data[0].id}/accept`);
     assert.deepEqual((await due(service)).data, []);
   });
 });

@@ -126,9 +126,7 @@ serviceCase("what cannot be saved or used", async (t, service) => {
 });
 
 serviceCase("the end of an instrument, and lists", async (t, service) => {
-  await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    body: { delivery: "inbox" },
-  });
+  await service.post("/api-v1-payments/v1/webhook_endpoints", { delivery: "inbox" });
   const { instrument_id: id } = await save(service, token("visa"));
   const { instrument_id: second } = await save(service, token("amex"));
   const end = (name: string, options: CallOptions = {}) =>

@@ -201,9 +201,7 @@ serviceCase("a wrong clock stores a response for 24 hours", async (t, service) =
 });
 
 serviceCase("retention with a wrong clock deletes nothing early", async (t, service) => {
-  await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    body: { url: "http://127.0.0.1:47999/" },
-  });
+  await service.post(ENDPOINTS, { url: "http://127.0.0.1:47999/" });
   await service.make({ outcome: "refunded" }, { idempotency_key: "kept" });
   const before = await rowCounts(service);
   for (const [clock, by_ms] of WRONG) {

@@ -22,9 +22,7 @@ Deno.test("the routes of sandboxes take only test keys", () => {
 
 serviceCase("POST /reset deletes webhook endpoints on request", async (_t, service) => {
   const reset = (body: unknown) => service.call("POST", `${SANDBOX}/reset`, { body });
-  const endpoint = { body: { url: "https://hooks.example.com/payments" } };
-  const made = await service.call("POST", ENDPOINTS, endpoint);
-  assert.equal(made.status, 201, made.text);
+  await service.post(ENDPOINTS, { url: "https://hooks.example.com/payments" });
   const list = async () => (await service.get(ENDPOINTS)).data.length;
   await service.pay({ amount: 1000 });
   const stays = await reset({ webhook_endpoints: false });

@@ -317,11 +317,8 @@ serviceCase("a seeded sandbox", async (t, service) => {
     for (const webhook_master_secret of ["a".repeat(32), "b".repeat(32)]) {
       const installed = await startService({ webhook_master_secret });
       const key = await makeSeeded(installed, "secret");
-      const made = await installed.call("POST", ENDPOINTS, {
-        key,
-        body: { url: "https://shop.example/hooks" },
-      });
-      secrets.push(made.body.secret);
+      const made = await installed.post(ENDPOINTS, { url: "https://shop.example/hooks" }, { key });
+      secrets.push(made.secret);
       await installed.close();
     }
     assert.match(secrets[0], /^whsec_/);
@@ -477,11 +474,8 @@ serviceCase(
         const { body: { id } } = await service.pay({
           card: { token: "pm_card_authenticationRequired" },
         }, { key });
-        const clock = await service.call("POST", `${SANDBOX}/clock`, {
-          key,
-          body: { advance: 90_000 },
-        });
-        assert.equal(clock.body.has_more, has_more, clock.text);
+        const clock = await service.post(`${SANDBOX}/clock`, { advance: 90_000 }, { key });
+        assert.equal(clock.has_more, has_more);
         assert.equal((await service.get(`${PAYMENTS}/${id}`, { key })).status, status);
       });
     }

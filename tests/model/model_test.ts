@@ -255,9 +255,7 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
     case "send":
       return await send(step, model, real);
     case "declare": {
-      const options = { key: key.text, body: step.fault };
-      const response = await service.call("POST", "/api-v1-sandbox/faults", options);
-      assert.equal(response.status, 201, response.text);
+      await service.post("/api-v1-sandbox/faults", step.fault, { key: key.text });
       return model.faults.declare(step.fault, model.time_ms);
     }
     case "pass":
@@ -269,11 +267,10 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
       while (await service.deps.webhook_store.purge(model.now_ms) > 0);
       return model.purge();
     case "reset": {
-      const response = await service.call("POST", "/api-v1-sandbox/reset", { key: key.text });
-      assert.equal(response.status, 200, response.text);
-      assert.equal(response.body.deleted.payments, model.payments.length);
-      assert.equal(response.body.deleted.transfers, model.transfers.length);
-      assert.equal(response.body.deleted.instruments, model.instruments.length);
+      const { deleted } = await service.post("/api-v1-sandbox/reset", {}, { key: key.text });
+      assert.equal(deleted.payments, model.payments.length);
+      assert.equal(deleted.transfers, model.transfers.length);
+      assert.equal(deleted.instruments, model.instruments.length);
       return model.reset();
     }
     case "look":
@@ -287,21 +284,17 @@ async function advanceClock(
   model: ServiceModel,
   { service, key }: Real,
 ): Promise<void> {
-  const send = async (body: Record<string, unknown>) => {
-    const response = await service.call("POST", "/api-v1-sandbox/clock", { key: key.text, body });
-    assert.equal(response.status, 200, response.text);
-    return response;
-  };
+  const send = (body: Record<string, unknown>) =>
+    service.post("/api-v1-sandbox/clock", body, { key: key.text });
   const did = Array.from({ length: times }, () => model.advance(advance_s, mode));
   const begun = await Promise.all(did.map(() => send({ advance: advance_s, mode })));
-  let { text, body: clock } = begun[0]!;
-  if (times > 1) ({ text, body: clock } = await send({ mode }));
-  while (clock.has_more) ({ text, body: clock } = await send({ to: clock.target }));
-  assert.deepEqual([clock.mode, Date.parse(clock.now)], [mode, model.time_ms], text);
+  let clock = times > 1 ? await send({ mode }) : begun[0];
+  while (clock.has_more) clock = await send({ to: clock.target });
+  assert.deepEqual([clock.mode, Date.parse(clock.now)], [mode, model.time_ms]);
   // Advances at the same time count together, or one after another.
   if (times > 1) return;
   const { expired_payments, disputes_closed } = clock.did;
-  assert.deepEqual([{ expired_payments, disputes_closed }], did, text);
+  assert.deepEqual([{ expired_payments, disputes_closed }], did);
 }
 
 /** The further members of an action of the chaos plan. */
@@ -407,11 +400,7 @@ async function readInstruments(model: ServiceModel, { service, key }: Real) {
 
 /** Asserts that all readable data equals the model. */
 async function look(model: ServiceModel, { service, key }: Real): Promise<void> {
-  const get = async (path: string) => {
-    const response = await service.call("GET", `/api-v1-payments/v1/${path}`, { key: key.text });
-    assert.equal(response.status, 200, response.text);
-    return response.body;
-  };
+  const get = (path: string) => service.get(`/api-v1-payments/v1/${path}`, { key: key.text });
   const newestFirst = <T extends { id: string | null }>(items: T[]) => items.toReversed();
   const payments = await get("payments?limit=100");
   assert.deepEqual(
