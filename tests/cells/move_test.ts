@@ -272,11 +272,7 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     await tellsStatus(/^"acme" → b: \w+ at the source, the copy is \d+ \w+ behind\n$/);
     await b.sql`delete from pay.idempotency_keys where key = (
       select min(key) from pay.idempotency_keys)`;
-    await runs(
-      [...move, "--run"],
-      1,
-      /different rows in idempotency_keys: the account stays at the source/,
-    );
+    await runs([...move, "--run"], 1, /different rows in idempotency_keys: the account stays/);
     assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);
     // As a mover leaves it that was killed after the proxy had switched, and an abort to which the
     // proxy did not respond.

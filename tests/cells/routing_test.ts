@@ -48,10 +48,7 @@ testWith("haproxy", await findHaproxy() !== null, "two cells behind HAProxy", as
     assert.deepEqual([made.status, sandbox.status], [201, 201], made.text + sandbox.text);
     const { secret } = JSON.parse(made.text);
     const { test_key } = JSON.parse(sandbox.text);
-    assert.deepEqual([secret.slice(0, 10), test_key.slice(0, 16)], [
-      "sk7f_test_",
-      "sk8qseeded_test_",
-    ]);
+    assert.ok(secret.startsWith("sk7f_test_") && test_key.startsWith("sk8qseeded_test_"));
     const paid = await Promise.all([pay(secret), pay(test_key)]);
     assert.deepEqual(paid.map(({ status }) => status), [201, 201]);
     assert.deepEqual([await a.payments(), await b.payments()], [3, 2]);

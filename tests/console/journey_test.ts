@@ -84,11 +84,7 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
 
   await step("a refund of a part, then of the rest", async () => {
     await press("Refund…");
-    await submit(
-      { "Amount in EUR": "34.56", Reason: "duplicate" },
-      "Refund",
-      "34.56 EUR refunded.",
-    );
+    await submit({ "Amount in EUR": "34.56", Reason: "duplicate" }, "Refund", "34.56 EUR refunded");
     await status("Partially refunded").waitFor();
     await region("Refunds").getByText("duplicate").waitFor();
     await press("Refund…");

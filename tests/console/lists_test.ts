@@ -198,100 +198,106 @@ consoleCase("rows of payments are selected, opened, left and found", async (step
 /** The records of a file. The texts of these tests have no line breaks. */
 const records = (text: string) => text.replace(/^\uFEFF/, "").trimEnd().split("\r\n");
 
-consoleCase("money is found in lists, and lists are saved as CSV", async (step, place) => {
-  const { make } = place;
-  const pay = (body: Record<string, unknown>) =>
-    make(SANDBOX, { ...{ amount_minor: 5_000, currency: "EUR", outcome: "success" }, ...body });
-  const paid = await pay({ description: FORMULA });
-  await pay({ currency: "USD" });
-  const waiting = await pay({ settlement: "manual" });
-  await make(`payments/${paid}/refund`, { amount: 700, reason: "duplicate" });
-  await make(`payments/${waiting}/refund`, { amount: 300 });
-  await pay({ outcome: "chargeback", amount_minor: 900 });
-  const { page, rows, showsRows, field, press, see, go, hash, region } = await place.enter(
-    "#/refunds",
-  );
+consoleCase(
+  "money is found in lists, and lists are saved as CSV",
+  async (step, { make, enter }) => {
+    const pay = (body: Record<string, unknown>) =>
+      make(SANDBOX, { ...{ amount_minor: 5_000, currency: "EUR", outcome: "success" }, ...body });
+    const paid = await pay({ description: FORMULA });
+    await pay({ currency: "USD" });
+    const waiting = await pay({ settlement: "manual" });
+    await make(`payments/${paid}/refund`, { amount: 700, reason: "duplicate" });
+    await make(`payments/${waiting}/refund`, { amount: 300 });
+    await pay({ outcome: "chargeback", amount_minor: 900 });
+    const { page, rows, showsRows, field, press, see, go, hash, region } = await enter("#/refunds");
 
-  await step("refunds of all payments, filtered by status", async () => {
-    await showsRows("Refunds", 2);
-    await field("Status").selectOption("pending");
-    await showsRows("Refunds", 1);
-    assert.match(await rows("Refunds").innerText(), /3\.00 EUR\s+Pending/);
-    await rows("Refunds").locator("td").nth(1).click();
-    await region("Timeline").waitFor();
-    assert.equal(hash(), `#/payments/${waiting}`);
-  });
-  await step("disputes of all payments", async () => {
-    await go("disputes");
-    await showsRows("Disputes", 1);
-    assert.match(await rows("Disputes").innerText(), /9\.00 EUR\s+Needs response/);
-    await field("Status").selectOption("won");
-    await see("No dispute matches");
-  });
-  await step("an account of the balance leads to its entries in this currency", async () => {
-    await go("balance");
-    const account = page.getByRole("table", { name: "Accounts in EUR" })
-      .getByRole("row", { name: /^Available/ });
-    await account.locator("td").last().click();
-    // Two captures, a disputed one and its chargeback, and the completed refund.
-    await showsRows("Ledger entries", 5);
-    assert.equal(hash(), "#/ledger?account=available&currency=EUR");
-    await rows("Ledger entries").first().getByRole("link").last().click();
-    await showsRows("Ledger entries", 2);
-  });
-
-  await step("a ledger that does not fit on a page of the API says so", async () => {
-    await go(`payments/${paid}`);
-    await region("Ledger").getByText("Capture").waitFor();
-    const cut = region("Ledger").getByText("The newest 4 are shown. There are more.");
-    assert.equal(await cut.count(), 0);
-    await page.route("**/ledger_entries?*", async (route) => {
-      assert.equal(new URL(route.request().url()).searchParams.get("limit"), "100");
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...await response.json(), has_more: true } });
+    await step("refunds of all payments, filtered by status", async () => {
+      await showsRows("Refunds", 2);
+      await field("Status").selectOption("pending");
+      await showsRows("Refunds", 1);
+      assert.match(await rows("Refunds").innerText(), /3\.00 EUR\s+Pending/);
+      await rows("Refunds").locator("td").nth(1).click();
+      await region("Timeline").waitFor();
+      assert.equal(hash(), `#/payments/${waiting}`);
     });
-    await go("balance");
-    await go(`payments/${paid}`);
-    await cut.waitFor();
-    await page.unrouteAll({ behavior: "wait" });
-  });
-
-  const saved = () =>
-    page.evaluate(async () => {
-      const folder = await navigator.storage.getDirectory();
-      const handle = await folder.getFileHandle("saved.csv");
-      return await (await handle.getFile()).text();
+    await step("disputes of all payments", async () => {
+      await go("disputes");
+      await showsRows("Disputes", 1);
+      assert.match(await rows("Disputes").innerText(), /9\.00 EUR\s+Needs response/);
+      await field("Status").selectOption("won");
+      await see("No dispute matches");
     });
-  await step("a file that the browser writes page by page has the filtered payments", async () => {
-    for (let i = 0; i < 103; i++) await pay({ currency: "CHF", reference: `order-${i}` });
-    await page.evaluate(() => {
-      // The dialog of the system is not part of the page: a file of the origin takes its place.
-      const showSaveFilePicker = async () => {
+    await step("an account of the balance leads to its entries in this currency", async () => {
+      await go("balance");
+      const account = page.getByRole("table", { name: "Accounts in EUR" })
+        .getByRole("row", { name: /^Available/ });
+      await account.locator("td").last().click();
+      // Two captures, a disputed one and its chargeback, and the completed refund.
+      await showsRows("Ledger entries", 5);
+      assert.equal(hash(), "#/ledger?account=available&currency=EUR");
+      await rows("Ledger entries").first().getByRole("link").last().click();
+      await showsRows("Ledger entries", 2);
+    });
+
+    await step("a ledger that does not fit on a page of the API says so", async () => {
+      await go(`payments/${paid}`);
+      await region("Ledger").getByText("Capture").waitFor();
+      const cut = region("Ledger").getByText("The newest 4 are shown. There are more.");
+      assert.equal(await cut.count(), 0);
+      await page.route("**/ledger_entries?*", async (route) => {
+        assert.equal(new URL(route.request().url()).searchParams.get("limit"), "100");
+        const response = await route.fetch();
+        await route.fulfill({ response, json: { ...await response.json(), has_more: true } });
+      });
+      await go("balance");
+      await go(`payments/${paid}`);
+      await cut.waitFor();
+      await page.unrouteAll({ behavior: "wait" });
+    });
+
+    const saved = () =>
+      page.evaluate(async () => {
         const folder = await navigator.storage.getDirectory();
-        return await folder.getFileHandle("saved.csv", { create: true });
-      };
-      Object.assign(globalThis, { showSaveFilePicker });
-    });
-    await go("payments?currency=CHF");
-    await showsRows("Payments", 20);
-    await press("Export CSV");
-    await see("Exported 103 payments.");
-    const [head, ...items] = records(await saved());
-    assert.match(head!, /^id,created_at,status,amount_decimal,currency,amount_minor,/);
-    assert.equal(items.length, 103);
-    assert.match(items[0]!, /^pay_\w{26},[^,]+,completed,50\.00,CHF,5000,.*,order-102,/);
-    assert.equal(new Set(items).size, 103);
-  });
-  await step("without that, the browser downloads the file, and no cell is a formula", async () => {
-    await page.evaluate("globalThis.showSaveFilePicker = undefined");
-    await go("payments?currency=EUR");
-    await showsRows("Payments", 3);
-    const saving = page.waitForEvent("download");
-    await press("Export CSV");
-    const file = await saving;
-    assert.match(file.suggestedFilename(), /^payments-\d{4}-\d\d-\d\d\.csv$/);
-    const items = records(await Deno.readTextFile(await file.path()));
-    assert.equal(items.length, 4);
-    assert.ok(items[3]!.includes(`,"'=HYPERLINK(""http://x"",""y"")",`), items[3]);
-  });
-});
+        const handle = await folder.getFileHandle("saved.csv");
+        return await (await handle.getFile()).text();
+      });
+    await step(
+      "a file that the browser writes page by page has the filtered payments",
+      async () => {
+        for (let i = 0; i < 103; i++) await pay({ currency: "CHF", reference: `order-${i}` });
+        await page.evaluate(() => {
+          // The dialog of the system is not part of the page: a file of the origin takes its place.
+          const showSaveFilePicker = async () => {
+            const folder = await navigator.storage.getDirectory();
+            return await folder.getFileHandle("saved.csv", { create: true });
+          };
+          Object.assign(globalThis, { showSaveFilePicker });
+        });
+        await go("payments?currency=CHF");
+        await showsRows("Payments", 20);
+        await press("Export CSV");
+        await see("Exported 103 payments.");
+        const [head, ...items] = records(await saved());
+        assert.match(head!, /^id,created_at,status,amount_decimal,currency,amount_minor,/);
+        assert.equal(items.length, 103);
+        assert.match(items[0]!, /^pay_\w{26},[^,]+,completed,50\.00,CHF,5000,.*,order-102,/);
+        assert.equal(new Set(items).size, 103);
+      },
+    );
+    await step(
+      "without that, the browser downloads the file, and no cell is a formula",
+      async () => {
+        await page.evaluate("globalThis.showSaveFilePicker = undefined");
+        await go("payments?currency=EUR");
+        await showsRows("Payments", 3);
+        const saving = page.waitForEvent("download");
+        await press("Export CSV");
+        const file = await saving;
+        assert.match(file.suggestedFilename(), /^payments-\d{4}-\d\d-\d\d\.csv$/);
+        const items = records(await Deno.readTextFile(await file.path()));
+        assert.equal(items.length, 4);
+        assert.ok(items[3]!.includes(`,"'=HYPERLINK(""http://x"",""y"")",`), items[3]);
+      },
+    );
+  },
+);

@@ -9,12 +9,7 @@ import {
 } from "../support/console/console_case.ts";
 import { until } from "../support/common/until.ts";
 
-const PAYMENT = {
-  amount: 500,
-  currency: "EUR",
-  card: { token: "pm_card_visa" },
-  reference: "SEEN",
-};
+const PAYMENT = { amount: 50, currency: "EUR", card: { token: "pm_card_visa" }, reference: "SEEN" };
 const FAULT = { on: "delivery", fault: "duplicate" };
 
 consoleCase("a page reads after changes, and a hidden tab once a minute", async (step, place) => {
@@ -82,12 +77,7 @@ consoleCase("a page reads after changes, and a hidden tab once a minute", async 
     await go("payments");
     await settled();
     let limited = 0;
-    const error = {
-      type: "rate_limit",
-      code: "rate_limited",
-      message: "Too many",
-      request_id: "r",
-    };
+    const error = { type: "rate_limit", code: "rate_limited", message: "Many", request_id: "r" };
     await page.route("**/v1/payments?*", (route) => {
       limited++;
       return route.fulfill({ status: 429, headers: { "Retry-After": "60" }, json: { error } });

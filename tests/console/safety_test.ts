@@ -108,9 +108,7 @@ consoleCase("the content security policy of the page", async (step, { origin, op
     () => new Response("", { headers: { "Access-Control-Allow-Origin": "*" } }),
   );
   const foreign = `http://127.0.0.1:${server.addr.port}/`;
-  const { page } = await open("", {
-    provoked: /Content Security Policy|TrustedHTML|TrustedScript/,
-  });
+  const { page } = await open("", { provoked: /Content Security Policy|Trusted(HTML|Script)/ });
   await step("blocks scripts, styles, markup and requests to other origins", async () => {
     const let_in = await page.evaluate(async (foreign) => {
       const { body } = document;

@@ -113,10 +113,7 @@ consoleCase("what is searched is found, and sent again", async (step, place) => 
   });
   await step("sent again with the same key it is a replay", async () => {
     await press("Send again…");
-    assert.match(
-      await page.getByRole("textbox", { name: "Body" }).inputValue(),
-      /4242 4242 4242 4242/,
-    );
+    assert.match(await page.getByRole("textbox", { name: "Body" }).inputValue(), /4242 4242 4242/);
     await press("Send");
     await see("Nothing happened twice.");
     await status("replay").waitFor();

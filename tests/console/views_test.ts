@@ -192,13 +192,7 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
   });
   await make(`/api-v1-sandbox/checkouts/${checkout}/pay`, { card: { token: "pm_card_visa" } });
   await view("create-checkout", "checkouts/new", button("Create checkout"));
-  await view(
-    "create-checkout-refused",
-    null,
-    fault,
-    () => fill({ Amount: "0" }),
-    "Create checkout",
-  );
+  await view("checkout-refused", null, fault, () => fill({ Amount: "0" }), "Create checkout");
   await view("checkout", `checkouts/${checkout}`, table("Payments"));
   await dialogView("pay", "Pay as the payer…", "Pay as the payer");
   await dialogView("cancel-checkout", "Cancel checkout…", "Cancel the checkout?");

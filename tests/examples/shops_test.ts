@@ -87,10 +87,7 @@ async function runShopCases(name: string, step: Step, run: ConsoleCase): Promise
     await step("a webhook that comes again fulfils nothing", () => steps.deliverAgain());
     await step("the back office ships, refunds and cancels", () => steps.backOffice());
     await step("each mistake has its own response", () => steps.mistakes());
-    await step(
-      "it does not start where payers have no page",
-      () => startWithoutPage(name, folder, run),
-    );
+    await step("no start where payers have no page", () => startWithoutPage(name, folder, run));
   });
 }
 

@@ -237,10 +237,7 @@ Deno.test({
       const seen = await as("authenticated", BOB, "select id from payments.payments");
       assert.deepEqual(seen.map(({ id }) => id), data.map(({ id }) => id));
     });
-    await t.step(
-      "the types that the CLI generates have what web/ reads",
-      () => project.checkTypes(),
-    );
+    await t.step("types that the CLI generates have what web/ reads", () => project.checkTypes());
   },
 });
 

@@ -111,10 +111,8 @@ testWith(
       const options = { key: key!.trim(), body, idempotency_key: path };
       return (await keyedCall(base_url, method, `/api-v1-payments/v1/${path}`, options)).text;
     };
-    const endpoint = { url: receiver.url("/"), events: ["*"] };
-    const { secret } = JSON.parse(
-      await call(before.base_url, "POST", "webhook_endpoints", endpoint),
-    );
+    const hook = { url: receiver.url("/"), events: ["*"] };
+    const { secret } = JSON.parse(await call(before.base_url, "POST", "webhook_endpoints", hook));
     const order = { amount: 4200, currency: "EUR" };
     const second = await call(before.base_url, "POST", "payments", order);
     await until("a delivery has failed", () => receiver.arrivals.length > 0);
