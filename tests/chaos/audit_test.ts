@@ -210,7 +210,7 @@ async function playMain({ service, base_url }: ServedService): Promise<MainRun> 
   await clients.tell();
   await settle(service);
   const arrivals = await Promise.all(
-    hooks.arrivals.map((one) => readArrival(one, secrets[one.path]!)),
+    hooks.arrivals.map((it) => readArrival(it, secrets[it.path]!)),
   );
   await hooks.close();
   const { journal } = clients;
@@ -314,9 +314,13 @@ function set(path: string, value?: unknown): Break<object> {
   };
 }
 
+const ENDED = { id: "ins_1", ended_reason: "deleted" };
+
 /** A payment that was charged and refunded in part, and one that was declined. */
 function goodCards() {
-  const create = (amount_minor: number) => ({ do: "create", body: { amount_minor } }) as const;
+  const act = <Do extends "create" | "refund">(verb: Do, amount_minor: number) => {
+    return { do: verb, body: { amount_minor } };
+  };
   const refused = { error: { payment: { id: "pay_2", status: "declined" } } };
   const completed = (id: string) => ({ id, status: "completed" });
   const charged = { status: "succeeded", metadata: { payment: "pay_1" } };
@@ -324,19 +328,10 @@ function goodCards() {
   const detached = { type: "payment_method.detached", data: { object: { id: "pm_1" } } };
   return {
     operations: [
-      finished("create-1", create(1000), "pay_1", 201, completed("pay_1")),
-      finished("create-2", create(500), "pay_2", 402, refused),
-      finished(
-        "refund-1",
-        { do: "refund", body: { amount_minor: 300 } },
-        "pay_1",
-        201,
-        completed("re_1"),
-      ),
-      finished("end-1", { do: "end", body: null }, null, 200, {
-        id: "ins_1",
-        ended_reason: "deleted",
-      }),
+      finished("create-1", act("create", 1000), "pay_1", 201, completed("pay_1")),
+      finished("create-2", act("create", 500), "pay_2", 402, refused),
+      finished("refund-1", act("refund", 300), "pay_1", 201, completed("re_1")),
+      finished("end-1", { do: "end", body: null }, null, 200, ENDED),
     ],
     instruments: [{
       ...{ id: "ins_1", status: "ended", customer_id: "u1", customer: "cus_1" },

@@ -255,10 +255,7 @@ const UNKNOWN_OPTIONS: [name: string, call: (client: PaymentsClient) => unknown]
   ["idempotencyKey", (client) => client.balance.retrieve(other({ idempotencyKey: "1" }))],
   ["retries", (client) => client.webhookEndpoints.inbox("whe_1", {}, other({ retries: 1 }))],
   ["limit", (client) => client.payments.list().toArray({ max: 1, ...other({ limit: 1 }) })],
-  [
-    "ms",
-    (client) => client.balance.retrieve({ sandboxFault: { delay_ms: 1, ...other({ ms: 1 }) } }),
-  ],
+  ["ms", (one) => one.balance.retrieve({ sandboxFault: { delay_ms: 1, ...other({ ms: 1 }) } })],
   ["strict", () => new PaymentsClient(other({ strict: true }))],
   ["api_key", () => new PaymentsClient(other({ api_key: "sk_test_1" }))],
   [

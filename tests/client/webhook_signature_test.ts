@@ -187,11 +187,7 @@ const HEADERS = 10_000;
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const OTHER_SECRET = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
 
-const header_of_secret = await signWebhook({
-  body: BODY,
-  secret: OTHER_SECRET,
-  timestamp_seconds: T,
-});
+const other_secret = await signWebhook({ body: BODY, secret: OTHER_SECRET, timestamp_seconds: T });
 const header_of_body = await signWebhook({
   body: BODY.replace("1", "2"),
   secret: SECRET,
@@ -213,7 +209,7 @@ const part = fc.oneof(
   { weight: 3, arbitrary: timestamp.map((value) => `t=${value}`) },
   { weight: 5, arbitrary: hex.map((value) => `v1=${value}`) },
   { weight: 1, arbitrary: hex.map((value) => `v1=${value.toUpperCase()}`) },
-  { weight: 1, arbitrary: fc.constantFrom(header_of_secret, header_of_body) },
+  { weight: 1, arbitrary: fc.constantFrom(other_secret, header_of_body) },
   { weight: 1, arbitrary: fc.string() },
   { weight: 1, arbitrary: fc.constantFrom("", "=", "t", "v1", "t=", "v1=", "__proto__=1", "v0=a") },
 );
@@ -228,7 +224,7 @@ const any_header = fc.oneof(
   fc.array(part, { maxLength: 8 }).map((parts) => parts.join(",")),
   well_formed,
   fc.string({ unit: "binary", maxLength: 200 }),
-  fc.constantFrom(header_of_secret, header_of_body),
+  fc.constantFrom(other_secret, header_of_body),
 );
 
 Deno.test(`verifyWebhook() refuses ${HEADERS} forged headers and throws nothing else`, async () => {

@@ -41,11 +41,7 @@ const CASES: [name: string, ...files: Step[]][] = [
     `only the notification has details ${at + 1}`,
     ...steps,
   ]),
-  [
-    "details of a report after those of a notification",
-    ...[REPORTED, DETAILED],
-    ["052", detailed("TOTAL00001")],
-  ],
+  ["a report after a notification", ...[REPORTED, DETAILED], ["052", detailed("TOTAL00001")]],
   [
     "details of a notification after its total",
     ["052", plain("REPORT0001")],
@@ -209,10 +205,7 @@ Deno.test("an entry with several identities", (t) =>
         const [first, second] = [await pay(), await pay()];
         const noted = { AcctSvcrRef: `INSTANT${next_day}`, NtryDtls: first.NtryDtls };
         const stated = { AcctSvcrRef: `CREDIT00${next_day}`, NtryDtls: second.NtryDtls };
-        const on = (day: string, entry: Entry) => ({
-          ...entry,
-          BookgDt: `<Dt>2026-11-${day}</Dt>`,
-        });
+        const on = (day: string, one: Entry) => ({ ...one, BookgDt: `<Dt>2026-11-${day}</Dt>` });
         const next = () =>
           send(["053", on(next_day, noted)], { opening: 10, day: `2026-11-${next_day}` });
         await send(["054", on(first_day, noted)]);

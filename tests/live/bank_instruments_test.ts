@@ -23,12 +23,8 @@ type Body = Record<string, unknown>;
 /** Returns a create that saves a mandate, or with an amount of 0 the mandate alone. */
 function saving(more: Body = {}, iban = PAYER.iban): Body {
   return {
-    ...{
-      amount: 700,
-      currency: "EUR",
-      customer: { id: "u1", email: "ada@example.com" },
-      save: "off_session",
-    },
+    ...{ amount: 700, currency: "EUR", save: "off_session" },
+    customer: { id: "u1", email: "ada@example.com" },
     iban: { iban, holder_name: PAYER.name },
     mandate: { signed_at: SIGNED_AT },
     ...more,

@@ -26,10 +26,7 @@ const CASES: [string, typeof PAYER | null, object, [kind: string, text: string] 
   ["the same with a destination", SWISS, {
     destination: { iban: SWISS.iban, holder_name: SWISS.name, address: ADDRESS },
   }, ["sepa_transfers", SWISS.iban]],
-  ["EUR to an account outside of SEPA", PAYER, { destination: { iban: TURKISH } }, [
-    "swift_transfers",
-    TURKISH.iban,
-  ]],
+  ["outside of SEPA", PAYER, { destination: { iban: TURKISH } }, ["swift_transfers", TURKISH.iban]],
 ];
 
 bankCase("live refunds by bank", refund);

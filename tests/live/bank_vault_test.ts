@@ -24,12 +24,8 @@ const NEWER = `k2:${btoa("n".repeat(32))},${KEYS}`;
 
 /** A create that saves a mandate alone. */
 const SAVED = {
-  ...{
-    amount: 0,
-    currency: "EUR",
-    customer: { id: "u1", email: "ada@example.com" },
-    save: "off_session",
-  },
+  ...{ amount: 0, currency: "EUR", save: "off_session" },
+  customer: { id: "u1", email: "ada@example.com" },
   iban: { iban: PAYER.iban, holder_name: PAYER.name },
   mandate: { id: "SAVED", signed_at: "2026-01-31" },
 };

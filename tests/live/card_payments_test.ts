@@ -63,16 +63,13 @@ liveCase("a declined card is 402 with the advice, and ends at the provider", asy
 });
 
 liveCase("an authorization that the provider has ended", async (given, t) => {
-  for (const [op, status] of [["capture", 409], ["cancel", 200]] as const) {
-    await t.step(`${op}: ${status}`, async () => {
+  for (const [op, http] of [["capture", 409], ["cancel", 200]] as const) {
+    await t.step(`${op}: ${http}`, async () => {
       const { id, capture_before } = (await given.pay({ capture: "manual" })).body;
       const { payment_method_details: { card } } = (await given.books()).charge.at(-1)!;
       assert.equal(Date.parse(capture_before), card.capture_before * 1000);
       await given.double.act("expire", { payment_intent: await referenceOf(given, id) });
-      assert.equal(
-        (await given.call("POST", `/payments/${id}/${op}`, { body: {} })).status,
-        status,
-      );
+      assert.equal((await given.call("POST", `/payments/${id}/${op}`, { body: {} })).status, http);
       assert.equal((await shown(given, id)).status, "cancelled");
     });
   }

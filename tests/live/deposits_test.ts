@@ -15,12 +15,7 @@ import { addAccount } from "../support/database/provider_flow.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { startService, type TestResponse } from "../support/service/service.ts";
 
-const BODY = {
-  amount: undefined,
-  amount_minor: 10_000_000,
-  currency: "USDC",
-  method_kind: "stablecoin",
-};
+const BODY = { amount: undefined, amount_minor: 1e7, currency: "USDC", method_kind: "stablecoin" };
 
 Deno.test("a live payment by stablecoin", async (t) => {
   const service = await startService();

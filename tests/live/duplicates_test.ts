@@ -120,10 +120,8 @@ liveCase(
     await until("the provider has charged", async () => (await given.books()).charge.length > 0);
     await deliver(given, await eventsOf(given));
     const [row] = await given.service.sql<[{ id: string }]>`select id from pay.payments`;
-    const refund = await given.call("POST", `/payments/${row.id}/refund`, {
-      body: { amount: 100 },
-    });
-    assert.equal(refund.status, 201, refund.text);
+    const made = await given.call("POST", `/payments/${row.id}/refund`, { body: { amount: 100 } });
+    assert.equal(made.status, 201, made.text);
     const { status, text } = await first;
     const again = await given.pay({}, { idempotency_key: "late" });
     assert.deepEqual([status, text], [201, again.text]);

@@ -85,14 +85,9 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     const inbox = await use("create_inbox", { events: ["payment.completed", "refund.*"] });
 
     const order = { amount: 1999, currency: "eur", card: { token: "pm_card_visa" } };
-    const authorized = {
-      ...order,
-      capture: "manual",
-      reference: "order-7",
-      "Idempotency-Key": "7",
-    };
-    const { id } = await use("create_payment", authorized);
-    assert.equal((await use("create_payment", authorized)).id, id);
+    const held = { ...order, capture: "manual", reference: "order-7", "Idempotency-Key": "7" };
+    const { id } = await use("create_payment", held);
+    assert.equal((await use("create_payment", held)).id, id);
     assert.equal((await use("capture_payment", { id })).status, "completed");
     const refund = await use("refund_payment", { id, amount: 500, reason: "duplicate" });
     assert.equal(refund.payment_status, "partially_refunded");
@@ -165,24 +160,15 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     assert.equal((await use("advance_payment", disputed)).status, "chargeback");
 
     const { next_cursor, data: deliveries } = await use("read_inbox", { endpoint_id: inbox.id });
-    const types = deliveries.map(({ body }: { body: string }) => JSON.parse(body).type);
-    assert.deepEqual(types.slice(0, 3), [
-      "payment.completed",
-      "refund.created",
-      "refund.completed",
-    ]);
+    const all = deliveries.map(({ body }: { body: string }) => JSON.parse(body).type);
+    assert.deepEqual(all.slice(0, 3), ["payment.completed", "refund.created", "refund.completed"]);
     const rest = { endpoint_id: inbox.id, after: next_cursor, wait: 0 };
     assert.deepEqual((await use("read_inbox", rest)).data, []);
     const events = await use("list_events", { payment_id: id, limit: 1 });
     assert.deepEqual([events.data.length, events.has_more], [1, true]);
 
-    const fault = {
-      on: "request",
-      fault: "rate_limited",
-      times: 9,
-      where: { path: "/v1/refunds" },
-    };
-    const declared = await use("declare_fault", fault);
+    const body = { on: "request", fault: "rate_limited", times: 9, where: { path: "/v1/refunds" } };
+    const declared = await use("declare_fault", body);
     assert.deepEqual((await use("list_faults")).data[0], declared);
     assert.equal((await use("delete_fault", { id: declared.id })).deleted, true);
     const wrong = await refused("declare_fault", { on: "request", fault: "delay" });

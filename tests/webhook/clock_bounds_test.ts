@@ -27,7 +27,7 @@ const WAITING = Number(Deno.env.get("WAITING") ?? 2_500);
 const DELIVERIES = Number(Deno.env.get("DELIVERIES") ?? 300);
 /** The seconds of the sandbox in which the payments are made: fewer than the first retry waits. */
 const TIMES = 4;
-const CLIENTS = 32;
+const PAYERS = 32;
 const DAYS = 400;
 /** A request works for 2 seconds, and ends the step that it has begun, here with attempts. */
 const LONGEST_MS = { step: 4_000, attempts: 10_000 };
@@ -134,10 +134,8 @@ webhookCase(`${DAYS} days with ${DELIVERIES} deliveries`, async (t, service, hoo
   hooks.judge = (arrival) => accepts(arrival) ? 200 : 500;
   for (let time = 0; time < TIMES; time++) {
     if (time > 0) await set(service, { advance: 1 });
-    for (let made = 0; made < DELIVERIES / TIMES; made += CLIENTS) {
-      await Promise.all(
-        Array.from({ length: CLIENTS }, () => service.make({ outcome: "pending" })),
-      );
+    for (let made = 0; made < DELIVERIES / TIMES; made += PAYERS) {
+      await Promise.all(Array.from({ length: PAYERS }, () => service.make({ outcome: "pending" })));
     }
     await settle(service);
   }

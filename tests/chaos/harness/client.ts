@@ -41,13 +41,14 @@ async function callApi(
   base_url: string,
   token: string,
   path: string,
-  { method, body, key }: ApiRequest = {},
-  { client, timeout_ms = 60_000 }: { client?: Deno.HttpClient; timeout_ms?: number } = {},
+  { method, body, key }: ApiRequest,
+  client: Deno.HttpClient,
+  timeout_ms: number,
 ): Promise<ApiResponse> {
   const is_text = typeof body === "string";
   const response = await fetch(base_url + path, {
     method: method ?? (body === undefined ? "GET" : "POST"),
-    ...(client !== undefined && { client }),
+    client,
     signal: AbortSignal.timeout(timeout_ms),
     headers: {
       Authorization: `Bearer ${token}`,
@@ -139,10 +140,8 @@ export class RepeatingClient {
 
   /** The breaches, and the repetitions of requests that no fault of the run has met. */
   get breachesOfCalm(): string[] {
-    return [
-      ...this.breaches,
-      ...this.repeated > 0 ? [`${this.repeated} requests were repeated`] : [],
-    ];
+    const repeated = this.repeated > 0 ? [`${this.repeated} requests were repeated`] : [];
+    return [...this.breaches, ...repeated];
   }
 
   /** The requests that were repeated, without those of declared faults. */
@@ -169,10 +168,7 @@ export class RepeatingClient {
     for (let tries = 0;; tries++) {
       this.counts.requests++;
       const { base_url } = this.servers[(first + tries) % this.servers.length]!;
-      const response = await callApi(base_url, token, path, keyed, {
-        client: this.#http,
-        timeout_ms,
-      })
+      const response = await callApi(base_url, token, path, keyed, this.#http, timeout_ms)
         .catch(() => null);
       const took_ms = performance.now() - started;
       if (this.#isFinal(path, response)) {
@@ -191,16 +187,12 @@ export class RepeatingClient {
   }
 
   /** Sends a request as several duplicates at once, the first one to the server with a number. */
-  sendAll(
-    token: string,
-    path: string,
-    request: ApiRequest,
-    duplicates: number,
-    first = 0,
-  ): Promise<ApiResponse[]> {
-    return Promise.all(
-      Array.from({ length: duplicates }, (_, i) => this.send(token, path, request, first + i)),
+  sendAll(token: string, path: string, request: ApiRequest, duplicates: number, first = 0) {
+    const sent = Array.from(
+      { length: duplicates },
+      (_, i) => this.send(token, path, request, first + i),
     );
+    return Promise.all(sent as [Promise<ApiResponse>, ...Promise<ApiResponse>[]]);
   }
 
   /** Whether a response is final: no 5xx, and no duplicate that is still under way. */
@@ -234,9 +226,7 @@ export class RepeatingClient {
         return JSON.parse(text);
       });
     // A response can lack the next action, if the server died before it was recorded.
-    const [action, same] = [one, other].map(({ next_action }) =>
-      JSON.stringify(next_action ?? null)
-    );
+    const [action, same] = [one, other].map((made) => JSON.stringify(made.next_action ?? null));
     const is_one = action === same || action === "null" || same === "null";
     if (one.id !== other.id || !is_one) {
       this.breaches.push(`${one.id} and ${other.id} have one key: ${action}, ${same}`);

@@ -2,7 +2,7 @@
 
 import postgres from "postgres";
 import { pause, until } from "../../support/common/until.ts";
-import { type ApiServer, HEALTH_DEADLINE_MS, type Stage, untilAllWell } from "./stage.ts";
+import { type ApiServer, HEALTH_MS, type Stage, untilAllWell } from "./stage.ts";
 
 /**
  * Kills one process of PostgreSQL; resolves after the recovery. When one
@@ -23,11 +23,7 @@ export async function killPostgres(
   };
   const before = await checkpointer();
   Deno.kill(pid, "SIGKILL");
-  await until(
-    "the database has recovered",
-    async () => await checkpointer() !== before,
-    HEALTH_DEADLINE_MS,
-  );
+  await until("the database has recovered", async () => await checkpointer() !== before, HEALTH_MS);
 }
 
 /** Kills one of the service's backends, which takes all others with it. */
@@ -52,7 +48,7 @@ export async function untilRows<T>(ask: () => Promise<T[]>): Promise<T[]> {
   await until("the database responds", async () => {
     rows = await ask().catch(() => []);
     return rows.length > 0;
-  }, HEALTH_DEADLINE_MS);
+  }, HEALTH_MS);
   return rows;
 }
 

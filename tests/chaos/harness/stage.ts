@@ -42,7 +42,7 @@ const OPERATOR = {
   attributes: "login createdb createrole replication bypassrls in role pg_create_subscription",
 };
 /** Longest time until a killed process responds again. */
-export const HEALTH_DEADLINE_MS = 60_000;
+export const HEALTH_MS = 60_000;
 
 /** Starts PostgreSQL and prepares everything else. */
 export async function setStage() {
@@ -122,7 +122,7 @@ export async function untilWell({ base_url }: Pick<ApiServer, "base_url">): Prom
     const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
     await response?.body?.cancel();
     return response?.status === 200;
-  }, HEALTH_DEADLINE_MS);
+  }, HEALTH_MS);
 }
 
 export async function untilAllWell(servers: readonly ApiServer[]): Promise<void> {

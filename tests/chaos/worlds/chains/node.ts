@@ -123,10 +123,8 @@ export class ChainNode {
   }
 
   async has(tx_hash: Hex): Promise<boolean> {
-    const receipt = await this.#node.call<{ status: Hex } | null>(
-      "eth_getTransactionReceipt",
-      tx_hash,
-    );
+    const params = ["eth_getTransactionReceipt", tx_hash] as const;
+    const receipt = await this.#node.call<{ status: Hex } | null>(...params);
     if (receipt && receipt.status !== "0x1") throw new Error(`${tx_hash} was reverted`);
     return receipt !== null;
   }

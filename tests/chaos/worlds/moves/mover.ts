@@ -36,9 +36,7 @@ const DELAY_MS = 60;
 /** Moves an account from one cell to the other, or gives its move up. */
 export class Mover {
   /** Kills by victim and step. */
-  readonly kills = new Tally(
-    STEPS.flatMap((step) => VICTIMS.map((victim) => `${victim} at ${step}`)),
-  );
+  readonly kills = new Tally(STEPS.flatMap((step) => VICTIMS.map((who) => `${who} at ${step}`)));
 
   constructor(readonly proxy: CellsProxy) {}
 

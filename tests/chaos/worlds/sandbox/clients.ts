@@ -99,15 +99,7 @@ export class PlanClients {
   ) {
     const key = isRead(action) ? {} : { key: keyOf(this.plan, number) };
     const request = { method, ...key, ...(body !== null && { body }) };
-    return client.sendAll(
-      this.environments[sandbox].key,
-      path,
-      request,
-      duplicates,
-      number,
-    ) as Promise<
-      [ApiResponse, ...ApiResponse[]]
-    >;
+    return client.sendAll(this.environments[sandbox].key, path, request, duplicates, number);
   }
 }
 

@@ -101,10 +101,6 @@ export function auditDeliveries(evidence: Evidence): Verdict[] {
       ],
     },
     { promise: "R7", says: `${payments} payments at endpoints, in order`, breaches: disordered },
-    {
-      promise: "R8",
-      says: `signatures ${newest_ms} to ${oldest_ms} ms old on arrival`,
-      breaches: stale,
-    },
+    { promise: "R8", says: `signatures ${newest_ms} to ${oldest_ms} ms old`, breaches: stale },
   ];
 }

@@ -28,10 +28,7 @@ interface MainRunOptions {
 /** Faults between clients and servers. The smallest run has several hundred. */
 const CLIENT_RATES = { reset: 0.004, stall: 0.004, halve: 0.004, stall_ms: [50, 800] } as const;
 /** Faults between servers and PostgreSQL, where each cut breaks several requests. */
-const DATABASE_RATES = {
-  ...{ reset: 0.001, stall: 0.001, halve: 0.002 },
-  stall_ms: [50, 1_500],
-} as const;
+const DATABASE_RATES = { reset: 0.001, stall: 0.001, halve: 0.002, stall_ms: [50, 1_500] } as const;
 const RECEIVER_FAILS = 0.3;
 /** Without a final response after this time an operation counts as one without a response. */
 const GIVE_UP_MS = 120_000;
@@ -246,14 +243,9 @@ async function startBehindProxies(stage: Stage, seed: number) {
   const counts = Promise.withResolvers<FaultCounts[]>();
   const proxies = await launch<[number, ...number[]]>(
     import.meta.resolve("../../harness/proxy_process.ts"),
-    [Number(database.port), ...ports].map((target_port, i) => {
-      return {
-        seed,
-        target_port,
-        name: PROXIES[i],
-        rates: i === 0 ? DATABASE_RATES : CLIENT_RATES,
-      };
-    }),
+    [Number(database.port), ...ports].map((target_port, i) => ({
+      ...{ seed, target_port, name: PROXIES[i], rates: i === 0 ? DATABASE_RATES : CLIENT_RATES },
+    })),
     (line) => counts.resolve(line as FaultCounts[]),
   );
   stage.atEnd(() => proxies.kill());
