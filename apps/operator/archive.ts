@@ -203,7 +203,9 @@ async function lastLink(
   environment: ArchivedEnvironment,
 ): Promise<ManifestLink | null> {
   const { environment_id, last_day } = environment;
-  let link = await latestLink(store, environment_id);
+  const latest = latestPath(environment_id);
+  const bytes = await store.get(latest);
+  let link = bytes && decode(ManifestLink, bytes, latest);
   while (link !== null && last_day !== null && link.day > last_day) {
     link = (await readManifest(store, environment_id, link)).previous;
   }
@@ -221,14 +223,6 @@ function assertKnown(
     `${account}: the database knows another manifest of ${day}: this archive was changed, or is ` +
       "not the one that was written last",
   );
-}
-
-async function latestLink(
-  store: ArchiveStore,
-  environment_id: string,
-): Promise<ManifestLink | null> {
-  const bytes = await store.get(latestPath(environment_id));
-  return bytes && decode(ManifestLink, bytes, latestPath(environment_id));
 }
 
 async function readManifest(

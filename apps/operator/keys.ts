@@ -46,7 +46,8 @@ export const ACTIONS: Actions = {
     },
   ),
   list: action([], () => async ({ sql }) => {
-    print(renderKeyTable(await listKeys(sql), terminalWidth()));
+    const width = Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
+    print(renderKeyTable(await listKeys(sql), width));
   }),
   rotate: action(["…", "expires-in", "prefix"], (values, names) => {
     const id = readId(names, "key_", "key");
@@ -206,8 +207,4 @@ async function findKey(sql: postgres.Sql, id: string, action: string): Promise<L
   if (!key) throw new CommandError(`Cannot ${action} ${id}: no such key`);
   if (key.revoked_at) throw new CommandError(`Cannot ${action} ${id}: it is revoked already`);
   return key;
-}
-
-function terminalWidth(): number | null {
-  return Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
 }

@@ -53,7 +53,10 @@ export const ACTIONS: Actions = {
   list: action([], () => async ({ sql, print }) => print(renderAccounts(await listAccounts(sql)))),
   test: withAccount(testAccount),
   disable: withAccount(disableAccount),
-  "rotate-token": withAccount(rotateToken),
+  "rotate-token": withAccount(async (id, { sql, print, printMessage }) => {
+    print(`${await giveBridgeToken(sql, id)}\n`);
+    printMessage(`The former token of ${id} opens nothing any more. This one is not shown again`);
+  }),
   set: action(["…", "set", "unset", "secret"], (values, names) => {
     const change = readChange(values, names);
     return async (surroundings) =>
@@ -128,14 +131,6 @@ async function giveBridgeToken(sql: postgres.Sql, id: string): Promise<string> {
     await sql`select pay.set_bridge_hash(p_account_id => ${id}, p_hash => ${hash}) as done`;
   if (!row!.done) throw new CommandError(`${id}: no such account at a bank`);
   return token;
-}
-
-async function rotateToken(
-  id: string,
-  { sql, print, printMessage }: Surroundings,
-): Promise<void> {
-  print(`${await giveBridgeToken(sql, id)}\n`);
-  printMessage(`The former token of ${id} opens nothing any more. This one is not shown again`);
 }
 
 async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<string> {

@@ -51,22 +51,18 @@ export async function buildCheckoutSite(base_url: string): Promise<StaticSite> {
   };
 }
 
-/** The origin of the API in a policy; empty if the page has the same. */
-function apiOf(base_url: string): string {
-  return base_url.startsWith("/") ? "" : ` ${new URL(base_url).origin}`;
-}
-
 /**
  * Allows files of this origin and requests to the API. With Stripe also its script, its frames and
  * its API; without it no HTML that scripts make from text.
  */
 function policyFor(base_url: string, stripe: typeof STRIPE | null): string {
+  const api = base_url.startsWith("/") ? "" : ` ${new URL(base_url).origin}`;
   return [
     "default-src 'none'",
     ...(stripe
       ? [`script-src 'self' ${stripe.script}`, `frame-src ${stripe.script} ${stripe.bank}`]
       : ["script-src 'self'"]),
-    `connect-src 'self'${apiOf(base_url)}${stripe ? ` ${stripe.api}` : ""}`,
+    `connect-src 'self'${api}${stripe ? ` ${stripe.api}` : ""}`,
     "style-src 'self'",
     "img-src 'self' data:",
     "form-action 'self'",

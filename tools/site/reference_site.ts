@@ -45,7 +45,7 @@ export async function buildReferenceSite(
   // It is large, and the first visit needs it.
   const { buildReferenceDocument } = await import("./reference_document.ts");
   const [script, document, page, own, shared, bar] = await Promise.all([
-    readScalar(data_dir),
+    fetchScalar(data_dir).then(() => Deno.readFile(scalarPath(data_dir))),
     buildReferenceDocument(base_url, is_hosted ? base_url : pathname),
     Deno.readTextFile(new URL(PAGE, FOLDER)),
     readAssets(FOLDER, ["page.js", "style.css"]),
@@ -97,11 +97,6 @@ export async function fetchScalar(data_dir: string, signal?: AbortSignal): Promi
   const unfinished = `${path}.${crypto.randomUUID().slice(0, 8)}.new`;
   await Deno.writeFile(unfinished, text);
   await Deno.rename(unfinished, path);
-}
-
-async function readScalar(data_dir: string): Promise<Uint8Array<ArrayBuffer>> {
-  await fetchScalar(data_dir);
-  return await Deno.readFile(scalarPath(data_dir));
 }
 
 function scalarPath(data_dir: string): string {

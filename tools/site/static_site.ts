@@ -69,7 +69,11 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
     const { pathname } = new URL(request.url);
     if (request.method !== "GET" && request.method !== "HEAD") return null;
     // The page names its files relative to the folder, so its path must end with a slash.
-    if (pathname === mount) return Promise.resolve(redirect(`${mount}/`));
+    if (pathname === mount) {
+      return Promise.resolve(
+        new Response(null, { status: 308, headers: { Location: `${mount}/` } }),
+      );
+    }
     if (!pathname.startsWith(`${mount}/`)) return null;
     return Promise.resolve(app.fetch(request));
   };
@@ -96,10 +100,6 @@ function prepare({ type, body }: StaticFile): PreparedFile {
     },
     gzipped: () => gzipped ??= gzip(bytes),
   };
-}
-
-function redirect(location: string): Response {
-  return new Response(null, { status: 308, headers: { Location: location } });
 }
 
 /** The page at a wrong address, with the colours and the first page of its site. */

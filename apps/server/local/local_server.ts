@@ -92,7 +92,8 @@ export async function openLocalServer(
   const renderApiError = (error: ApiError) => renderOwnError(error, docs_url);
   const server = serveConnections(listener, limits, abort.signal, async (request, info) => {
     if (functions === null || is_leaving && request.url.endsWith(HEALTH)) {
-      return renderApiError(unavailable());
+      const message = "The service is starting or stopping: try again";
+      return renderApiError(tryAgain("service_unavailable", message));
     }
     in_flight++;
     try {
@@ -238,10 +239,6 @@ function renderIndex(url: string): Response {
     ].join("\n"),
     { headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } },
   );
-}
-
-function unavailable(): ApiError {
-  return tryAgain("service_unavailable", "The service is starting or stopping: try again");
 }
 
 function renderOwnError(error: ApiError, docs_url: string | null): Response {

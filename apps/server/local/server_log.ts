@@ -52,15 +52,13 @@ export function openServerLog(path: string): ServerLog {
 
 /** Redirects the output of `console` to the log. */
 export function redirectConsole(log: ServerLog): void {
+  const textOf = (value: unknown) =>
+    typeof value === "string" ? value : Deno.inspect(value, { colors: false });
   for (const method of ["debug", "log", "info", "warn", "error"] as const) {
-    console[method] = (...values: unknown[]) => log.write(values.map(asText).join(" "));
+    console[method] = (...values: unknown[]) => log.write(values.map(textOf).join(" "));
   }
 }
 
 function open(path: string): Deno.FsFile {
   return Deno.openSync(path, { append: true, create: true, mode: 0o600 });
-}
-
-function asText(value: unknown): string {
-  return typeof value === "string" ? value : Deno.inspect(value, { colors: false });
 }

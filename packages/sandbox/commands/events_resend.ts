@@ -41,10 +41,9 @@ export const EVENTS_RESEND = serviceCommand({
       return { object: "list", data };
     };
   },
-  describe: ({ data }) => data.map(lineOf).join("\n"),
+  describe: ({ data }) =>
+    data.map(({ id, event_type, status, endpoint_id }) =>
+      [id, event_type, status, endpoint_id].join("  ")
+    ).join("\n"),
   fails: ({ data }) => data.length === 0,
 });
-
-function lineOf({ id, event_type, status, endpoint_id }: WebhookDelivery): string {
-  return [id, event_type, status, endpoint_id].join("  ");
-}

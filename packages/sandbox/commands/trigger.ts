@@ -24,7 +24,6 @@ import {
 } from "../command.ts";
 import { dataDir } from "../data_folder.ts";
 import { readResponses } from "../forwarded_responses.ts";
-import type { ForwardResult } from "../forwarding.ts";
 import { knownListeners } from "../listener.ts";
 import { findService, openClient } from "../service_access.ts";
 import { oneLine } from "../terminal_text.ts";
@@ -194,7 +193,10 @@ async function responseOfListener(
     const responses = readResponses(data_dir, endpoint_id);
     if (responses === null) return null;
     const result = responses.get(delivery_id);
-    if (result !== undefined) return forwardedResponse(result);
+    if (result !== undefined) {
+      const { status: response_status, error, text: response_body } = result;
+      return { response_status, error, response_body };
+    }
     await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
   }
   throw new CommandError(
@@ -202,10 +204,6 @@ async function responseOfListener(
       RESPONSE_MS / 1000
     } s. Does the receiver run?`,
   );
-}
-
-function forwardedResponse({ status, error, text }: ForwardResult): ApiResponse {
-  return { response_status: status, error, response_body: text };
 }
 
 /** The response to the service. Null for an inbox. */

@@ -64,6 +64,7 @@ function describe(
     scope === null ? "Needs no scope." : `Scope: \`${scope}\`.`,
     ...(test_only ? ["Test keys only."] : []),
   ];
+  const list = parameters(operation, path);
   // Only the main address has the examples.
   const { requests, responses } = alias_of === null && examples[id] || {};
   return {
@@ -71,17 +72,13 @@ function describe(
     tags: [alias_of === null ? group : ALIASES_TAG],
     summary: alias_of === null ? summary : `${summary} (${path.replace(/\/\{id\}.*/, "")})`,
     description: notes.filter((note) => note !== "").join(" "),
-    ...withParameters(parameters(operation, path)),
+    ...(list.length > 0 && { parameters: list }),
     ...requestBody(operation, { examples: requests }),
     responses: {
       [operation.status]: success(operation, { examples: responses }),
       ...errorResponses(operation),
     },
   };
-}
-
-function withParameters(list: readonly Json[]): Json {
-  return list.length === 0 ? {} : { parameters: list };
 }
 
 function parameters(operation: Route, path: string): Json[] {

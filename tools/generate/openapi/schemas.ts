@@ -103,7 +103,10 @@ function tidy(schema: z.ZodType, json: Json, io: "input" | "output"): void {
   }
   // openapi-generator makes Java code from both that does not compile.
   if (json.type === "boolean") delete json.const;
-  if (json.type === "null") toConstant(json);
+  if (json.type === "null") {
+    delete json.type;
+    json.const = null;
+  }
   if (json.type === "integer" && !fitsInt32(json)) json.format = "int64";
   // A request has no other members. Responses can get new ones at any time.
   if (io === "input" && json.properties) json.additionalProperties = false;
@@ -114,12 +117,6 @@ function tidy(schema: z.ZodType, json: Json, io: "input" | "output"): void {
   if (schema instanceof z.ZodPipe && schema.def.out instanceof z.ZodObject) {
     acceptText(schema, json);
   }
-}
-
-/** Writes the schema that only null matches as a constant. */
-function toConstant(json: Json): void {
-  delete json.type;
-  json.const = null;
 }
 
 /** Whether the bounds of an integer say that 32 bits are enough. */
