@@ -9,7 +9,7 @@ import type { Page } from "playwright-core";
 import { LANGUAGES } from "../../apps/checkout/data/words.ts";
 import type { Checkout, PaidCheckout } from "../../packages/client/mod.ts";
 import { browserCase, keepScreenshot } from "../support/console/console_case.ts";
-import { faultsOfWidth, violations } from "../support/console/look.ts";
+import { faultsOfWidth, OTHER_COLOURS, OTHER_TEXTS, violations } from "../support/console/look.ts";
 import { connect } from "../support/database/database.ts";
 import { operate } from "../support/live/provider_commands.ts";
 
@@ -18,6 +18,8 @@ const DESKTOP = { width: 1280, height: 900 };
 const USDC = { other_prices: [{ amount_minor: 21_990_000, currency: "USDC" }] };
 const SAVES = { amount: 0, save: "off_session", customer: { id: "u1", email: "a@example.com" } };
 const card = (name: string) => ({ card: { token: `pm_card_${name}` } });
+/** The language in which axe also judges the colours, which are the same in all. */
+const [FIRST_LANGUAGE] = Object.keys(LANGUAGES);
 const UNKNOWN = `cht_${"0".repeat(48)}`;
 /** A name with a word that is wider than the smallest screen. */
 const MERCHANT = "Donaudampfschifffahrtsgesellschaftskapitänsmützen & Söhne GmbH";
@@ -151,7 +153,7 @@ browserCase({ name: "page for payers: states and languages" }, async (step, plac
         const mark = page.getByRole("banner").getByText(words.test_page, { exact: true });
         assert.equal(await mark.count(), is_test ? 1 : 0, name);
         assert.equal((await page.locator("html").getAttribute("lang"))!.slice(0, 2), locale);
-        const found = await violations(page);
+        const found = await violations(page, locale === FIRST_LANGUAGE ? {} : OTHER_TEXTS);
         await page.setViewportSize(SMALL);
         found.push(...await faultsOfWidth(page));
         assert.deepEqual(found, [], `${name} in ${locale}`);
@@ -167,7 +169,7 @@ browserCase({ name: "page for payers: states and languages" }, async (step, plac
     for (const { name, url, act } of at) {
       await go(page, url);
       await act?.(page);
-      assert.deepEqual(await violations(page, ["color-contrast"]), [], name);
+      assert.deepEqual(await violations(page, OTHER_COLOURS), [], name);
       assert.equal(await page.evaluate("document.getAnimations().length"), 0, name);
     }
     await page.emulateMedia({ forcedColors: "active" });

@@ -5,7 +5,11 @@
  */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
 import {
   type CodeSample,
   codeSamples,
@@ -50,12 +54,14 @@ interface SampleLanguage {
 const INSTALLED = Deno.env.get("CLIENT_GENERATORS");
 const CLIENT = new URL("../../packages/client/mod.ts", import.meta.url);
 
-/** Runs a program, its argument, and prints the printed value as JSON. */
+/** Runs each program, a line of JSON, and prints the printed value as a line of JSON. */
 const PYTHON = `
 import json, sys
-printed = []
-exec(compile(sys.argv[1], "sample.py", "exec"), {"print": lambda *values: printed.append(values[-1])})
-print(json.dumps(printed[0]))
+for line in sys.stdin:
+    printed = []
+    names = {"print": lambda *values: printed.append(values[-1])}
+    exec(compile(json.loads(line), "sample.py", "exec"), names)
+    print(json.dumps(printed[0]), flush=True)
 `;
 
 /** Every language of the samples. */
@@ -65,7 +71,7 @@ const SAMPLE_LANGUAGES: readonly SampleLanguage[] = [
   {
     label: "Python",
     program: INSTALLED ? join(INSTALLED, "python/bin/python") : "python3 with requests",
-    open: runIn(join(INSTALLED ?? "", "python/bin/python"), "-c", PYTHON),
+    open: runInOne(join(INSTALLED ?? "", "python/bin/python"), "-c", PYTHON),
   },
 ];
 
@@ -191,6 +197,30 @@ function runIn(program: string, ...args: string[]): SampleLanguage["open"] {
     },
     close: () => Promise.resolve(),
   });
+}
+
+/** Runs all samples in one process, because Python takes long to load its packages. */
+function runInOne(program: string, ...args: string[]): SampleLanguage["open"] {
+  return (env) => {
+    const child = spawn(program, args, {
+      env: { ...process.env, ...env },
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const ended = once(child, "close");
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    return {
+      async run(source) {
+        child.stdin.write(`${JSON.stringify(source)}\n`);
+        const { done, value } = await lines.next();
+        assert.ok(!done, `The sample has failed:\n${source}`);
+        return JSON.parse(value);
+      },
+      async close() {
+        child.stdin.end();
+        await ended;
+      },
+    };
+  };
 }
 
 /** Imports each sample as a module with its own console, so that it can run in this process. */

@@ -9,7 +9,8 @@ import { SLOWEST } from "./test_files.ts";
 
 const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.meta.url).href;
 const GROUP_FILES = 6;
-/** Tests that start programs take their time whatever a worker costs. */
+/** Tests that start programs take longer. */
+const PROGRAM_GROUP_FILES = 3;
 const WITH_PROGRAMS =
   /^tests\/(cells|chaos|checkout|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|supabase)\//;
 
@@ -23,8 +24,8 @@ const LEAST_FILES = 20;
 const PREFIX_END = /\/group_\d{3}_test\.ts => (?=\.\/)/;
 
 /**
- * Writes a module for each worker and returns their paths. The slowest files, and those that start
- * programs, come first and have workers of their own. A few files are returned as they are.
+ * Writes a module for each worker and returns their paths. The slowest files come first and have
+ * workers of their own, then those that start programs. A few files are returned as they are.
  * @param files paths relative to `root`
  */
 export async function shareWorkers(
@@ -33,12 +34,13 @@ export async function shareWorkers(
   root: string,
 ): Promise<string[]> {
   if (files.length < LEAST_FILES) return [...files];
-  const isAlone = (file: string) => SLOWEST.includes(file) || startsPrograms(file);
-  const groups = files.filter(isAlone).map((file) => [file]);
-  const others = files.filter((file) => !isAlone(file));
-  for (let i = 0; i < others.length; i += GROUP_FILES) {
-    groups.push(others.slice(i, i + GROUP_FILES));
-  }
+  const sizeOf = (file: string) =>
+    SLOWEST.includes(file) ? 1 : startsPrograms(file) ? PROGRAM_GROUP_FILES : GROUP_FILES;
+  const groups = [1, PROGRAM_GROUP_FILES, GROUP_FILES].flatMap((size) => {
+    const of_size = files.filter((file) => sizeOf(file) === size);
+    const count = Math.ceil(of_size.length / size);
+    return Array.from({ length: count }, (_, i) => of_size.slice(i * size, (i + 1) * size));
+  });
   return await Promise.all(groups.map(async (group, i) => {
     const path = join(folder, `group_${String(i).padStart(3, "0")}_test.ts`);
     const lines = group.map((file) => {

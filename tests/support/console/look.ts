@@ -1,55 +1,54 @@
 /** Looks at a page as people do: in all widths and both themes. */
 
-import axe from "axe-core";
+import axe, { type RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
 import { DESKTOP, keepScreenshot, PHONE } from "./console_case.ts";
 
 /** Least width and height of what a finger touches (WCAG 2.5.8). */
 const TARGET_PX = 24;
-const SCHEMES = ["light", "dark"] as const;
 /** A page judges its data within this time. */
 const SETTLE_MS = 500;
 export const WIDTHS = { desktop: DESKTOP, phone: PHONE, small: { width: 320, height: 568 } };
 /** Widths of which the test keeps no picture: half a screen, a tablet and a large screen. */
 const MORE_WIDTHS = [800, 1024, 1440];
+const CONTRAST = "color-contrast";
+/** The dark theme has the same elements in other colours. */
+export const OTHER_COLOURS: RunOptions = { runOnly: [CONTRAST] };
+/** Another language has other texts in the same colours. */
+export const OTHER_TEXTS: RunOptions = { rules: { [CONTRAST]: { enabled: false } } };
 
 /**
- * Returns the faults of the current page in all widths, and on a desktop in both themes. Writes its
- * pictures.
+ * Returns the faults of the current page in all widths, and in both themes. Writes its pictures on
+ * a desktop and on a phone.
  */
 export async function look(page: Page, name: string): Promise<string[]> {
   const faults: string[] = [];
-  for (const colorScheme of SCHEMES) {
-    await page.emulateMedia({ colorScheme });
-    for (const [width, viewport] of Object.entries(WIDTHS)) {
-      // Colours change no width.
-      if (colorScheme === "dark" && viewport !== DESKTOP) continue;
-      await page.setViewportSize(viewport);
-      const at = `${name}-${colorScheme}-${width}`;
-      // The phone shows the same elements in the same colours.
-      // The dark theme has the same elements in other colours.
-      const rules = colorScheme === "dark" ? ["color-contrast"] : [];
-      const found = viewport === DESKTOP ? await violations(page, rules) : [];
-      faults.push(...found.map((fault) => `${at}: ${fault}`));
-      faults.push(...(await faultsOfWidth(page)).map((fault) => `${at}: ${fault}`));
-      await keepScreenshot(page, at);
-    }
+  const note = (at: string | number, found: readonly string[]) =>
+    faults.push(...found.map((fault) => `${name}-${at}: ${fault}`));
+  note("light", await violations(page));
+  await page.emulateMedia({ colorScheme: "dark" });
+  note("dark", await violations(page, OTHER_COLOURS));
+  await page.emulateMedia({ colorScheme: "light" });
+  for (const [width, viewport] of Object.entries(WIDTHS)) {
+    await page.setViewportSize(viewport);
+    note(width, await faultsOfWidth(page));
+    if (viewport !== WIDTHS.small) await keepScreenshot(page, `${name}-light-${width}`);
   }
   for (const width of MORE_WIDTHS) {
     await page.setViewportSize({ ...DESKTOP, width });
-    faults.push(...(await faultsOfWidth(page)).map((fault) => `${name}-${width}: ${fault}`));
+    note(width, await faultsOfWidth(page));
   }
   await page.setViewportSize(DESKTOP);
   return faults;
 }
 
-/** Returns what axe finds on the current page, by all rules or by these. */
-export async function violations(page: Page, rules: string[] = []): Promise<string[]> {
+/** Returns what axe finds on the current page, by all rules or as the options say. */
+export async function violations(page: Page, options: RunOptions = {}): Promise<string[]> {
   if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axe.source);
   const found = await page.evaluate(async (options) => {
     const page = globalThis as unknown as { axe: typeof axe };
     return (await page.axe.run(options)).violations;
-  }, { resultTypes: ["violations" as const], ...(rules.length > 0 && { runOnly: rules }) });
+  }, { ...options, resultTypes: ["violations" as const] });
   return found.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
