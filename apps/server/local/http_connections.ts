@@ -37,7 +37,7 @@ export interface ConnectionInfo {
 type Handler = (request: Request, info: ConnectionInfo) => Response | Promise<Response>;
 
 interface ConnectionServer {
-  /** Accepts no new connection, waits for the requests in flight, closes idle connections. */
+  /** Waits for the requests in flight, then accepts no new connection and closes the idle ones. */
   shutdown(): Promise<void>;
 }
 
@@ -84,6 +84,8 @@ export function serveConnections(
   signal.addEventListener("abort", () => connections.cutAll());
   return {
     async shutdown() {
+      // Deno alone would fail the requests whose body is still arriving.
+      await Promise.race([connections.untilIdle(), aborted(signal)]);
       listener.close();
       await accepting;
       await connections.shutdown(aborted(signal));
@@ -146,6 +148,9 @@ class OpenConnections {
   // have had no request yet and the timeout `head_ms`; #idle ones have the timeout `idle_ms`.
   readonly #fresh = new Set<Connection>();
   readonly #idle = new Set<Connection>();
+  /** Requests whose handler has not ended, also those of closed connections. */
+  #in_flight = 0;
+  #onIdle = () => {};
 
   constructor(limits: ConnectionLimits, handler: Handler) {
     this.#limits = limits;
@@ -189,6 +194,14 @@ class OpenConnections {
     this.#cutWaiting(this.#idle, 0);
   }
 
+  /** Resolves when no request is in flight. */
+  untilIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+      if (this.#in_flight === 0) resolve();
+    });
+  }
+
   /** Closes all connections. */
   cutAll(): void {
     for (const one of [...this.#open]) this.#cut(one);
@@ -213,6 +226,7 @@ class OpenConnections {
       return new Response(null, { status: 503 });
     }
     one.is_busy = true;
+    this.#in_flight++;
     this.#fresh.delete(one);
     this.#idle.delete(one);
     try {
@@ -225,6 +239,7 @@ class OpenConnections {
         one.waits_since = performance.now();
         this.#idle.add(one);
       }
+      if (--this.#in_flight === 0) this.#onIdle();
     }
   }
 

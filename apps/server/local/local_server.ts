@@ -8,7 +8,6 @@ import { ApiError, invalidParameter, tryAgain } from "../../../shared/core/error
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { renderError } from "../../../shared/domain/changes/error_body.ts";
 import {
-  aborted,
   CONNECTION_LIMITS,
   type ConnectionInfo,
   type ConnectionLimits,
@@ -82,38 +81,29 @@ export async function openLocalServer(
   if (port !== 0 && options.sharing !== "worker") await refuseTakenPort(hostname, port);
   let functions: EdgeFunctions | null = null;
   let is_leaving = false;
-  let in_flight = 0;
-  let idle = () => {};
   const abort = new AbortController();
   const listener = listenOn(hostname, port, options.sharing !== undefined);
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
   const origin = `http://${host}:${listener.addr.port}`;
   const { public_url, docs_url = origin + DOCS_PATH } = options;
   const renderApiError = (error: ApiError) => renderOwnError(error, docs_url);
-  const server = serveConnections(listener, limits, abort.signal, async (request, info) => {
+  const server = serveConnections(listener, limits, abort.signal, (request, info) => {
     if (functions === null || is_leaving && request.url.endsWith(HEALTH)) {
       const message = "The service is starting or stopping: try again";
       return renderApiError(tryAgain("service_unavailable", message));
     }
-    in_flight++;
     try {
-      return await respond(functions, sites, public_url, request, info);
+      return respond(functions, sites, public_url, request, info);
     } catch (error) {
       if (error instanceof ApiError) return renderApiError(error);
       throw error;
-    } finally {
-      if (--in_flight === 0) idle();
     }
   });
-  // Waits for requests whose body is still arriving before the server stops. `server.shutdown()`
-  // alone would make Deno fail them.
   const drain = async (deadline_ms: number, notice_ms: number) => {
     is_leaving = true;
     if (notice_ms > 0) await new Promise((resolve) => setTimeout(resolve, notice_ms));
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);
-    const done = new Promise<void>((resolve) => idle = resolve);
-    if (in_flight > 0) await Promise.race([done, aborted(abort.signal)]);
     await server.shutdown();
     clearTimeout(timer);
   };
