@@ -59,7 +59,9 @@ const CREATES = `
     "customer.id" must be text of 1 to 64 characters: it is empty
 {"amount": 1, "currency": "EUR", "customer": 5}
     "customer" must be an object with "email"
-{"amount": 1, "currency": "EUR", "off_session": 5}
+{"amount": 1, "currency": "EUR", "mandate": 5}
+    "mandate" must be an object with "signed_at"
+{"amount": 1, "currency": "EUR", "off_session": "5"}
     "off_session" must be true or false
 {"amount": 1, "currency": "EUR", "metadata": {"": "x"}}
     A name in "metadata" has 0 characters: names have 1 to 40 characters
