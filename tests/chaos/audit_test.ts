@@ -29,6 +29,7 @@ type Cases<Run> = [breach: RegExp, breakRun: Break<Run>][];
 const REFUSED = { status: 404, text: '{"error":{"code":"not_found"}}' };
 
 const FIRST = { is_replay: false };
+const ONE_CENT = { amount_minor: 1, credits_minor: 1 };
 
 /** The promise stands before each breach. */
 const MAIN_CASES: Cases<MainRun> = [
@@ -57,17 +58,10 @@ const MAIN_CASES: Cases<MainRun> = [
   [/^R4 .*never/m, ({ meanwhile }) => meanwhile.audits = 0],
   [/^R4 bad/m, ({ meanwhile }) => meanwhile.breaches.push("bad")],
   [/^R4 EUR overdrawn/m, ({ rows }) => rows.overdrawn.push("EUR overdrawn")],
-  [
-    /^R4 .*a balance: .* does not add up/m,
-    alter("balance", ({ balances: [one, ...more] }) => ({
-      balances: [{ ...one, amount_minor: 1, debits_minor: 0, credits_minor: 1 }, ...more],
-    })),
-  ],
+  [/^R4 .*a balance: .* does not add up/m, alterBalance(() => ({ ...ONE_CENT, debits_minor: 0 }))],
   [
     /^R4 .*a balance: \{/m,
-    alter("balance", ({ balances: [one, ...more] }) => ({
-      balances: [{ ...one, amount_minor: one.amount_minor + 1 }, ...more],
-    })),
+    alterBalance(({ amount_minor }) => ({ amount_minor: amount_minor + 1 })),
   ],
   [/^R4 .*a balance: is empty/m, alter("balance", { balances: [] })],
   [/^R4 .*a balance: returned 404/m, on("balance", 200, REFUSED)],
@@ -93,10 +87,7 @@ const MAIN_CASES: Cases<MainRun> = [
   [/^R5 .*a list: not newest/m, alter("list", ({ data }) => ({ data: data.toReversed() }))],
   [/^R5 .*a list: its cursor/m, alter("list", { next_cursor: "pay_1" })],
   [/^R5 .*a list: returned 404/m, on("list", 200, REFUSED)],
-  [
-    /^R5 .* no order/m,
-    alter("list_refunds", ({ data }) => ({ data: [...data, { id: "re_1", amount_minor: 1 }] })),
-  ],
+  [/^R5 .* no order/m, alter("list_refunds", ({ data }) => ({ data: [...data, { id: "re_1" }] }))],
   [/^R5 .* a reset got 404/m, on("reset", 200, REFUSED, "resets")],
   [/^R5 .* create got 404/m, on("create", 201, REFUSED, "resets")],
   // A payment was found after it was not found.
@@ -273,6 +264,13 @@ function alter(kind: Kind, change: Change, status = 200): Break<MainRun> {
     const [response] = to(run, kind, status).responses;
     Object.assign(response, { text: alterText(response.text, change) });
   };
+}
+
+/** Changes the first balance of a response. */
+function alterBalance(change: (one: { amount_minor: number }) => object): Break<MainRun> {
+  return alter("balance", ({ balances: [one, ...more] }) => ({
+    balances: [{ ...one, ...change(one) }, ...more],
+  }));
 }
 
 /** Changes the stored text of the payment or instrument that such a response shows. */

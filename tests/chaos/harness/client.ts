@@ -187,12 +187,9 @@ export class RepeatingClient {
   }
 
   /** Sends a request as several duplicates at once, the first one to the server with a number. */
-  sendAll(token: string, path: string, request: ApiRequest, duplicates: number, first = 0) {
-    const sent = Array.from(
-      { length: duplicates },
-      (_, i) => this.send(token, path, request, first + i),
-    );
-    return Promise.all(sent as [Promise<ApiResponse>, ...Promise<ApiResponse>[]]);
+  sendAll(token: string, path: string, request: ApiRequest, times: number, first = 0) {
+    const all = Array.from({ length: times }, (_, i) => this.send(token, path, request, first + i));
+    return Promise.all(all as [Promise<ApiResponse>, ...Promise<ApiResponse>[]]);
   }
 
   /** Whether a response is final: no 5xx, and no duplicate that is still under way. */

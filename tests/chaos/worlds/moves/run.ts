@@ -124,6 +124,8 @@ class MovesRun {
         }
       })(),
     ]);
+    // A client that fails is reported after the moves.
+    working.catch(() => {});
     await this.#moveUntilKilled(stripe_id);
     buyers.stop();
     is_over = true;
