@@ -91,13 +91,19 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   else await openOperation(page);
   assert.deepEqual({ elsewhere, faults }, { elsewhere: [], faults: [] });
   await page.keyboard.press("Escape");
+  if (is_linked) await walkAround(page, origin);
+  else await page.getByRole("link", { name: "Console" }).waitFor();
+  await context.close();
+}
+
+/** Goes from the reference to the console, back, and to the documentation. */
+async function walkAround(page: Page, origin: string): Promise<void> {
   await page.goto(`${origin}/docs/reference/`);
   await page.getByRole("link", { name: "Console" }).click();
   await page.getByRole("link", { name: "API reference" }).click();
   await page.waitForURL(`${origin}/docs/reference/`);
   await page.getByRole("link", { name: "Documentation" }).click();
   await page.getByRole("heading", { name: "Payments API with sandbox" }).waitFor();
-  await context.close();
 }
 
 /** Pages of the console, the name of a link there, and the heading that it leads to. */
