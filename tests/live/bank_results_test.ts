@@ -18,7 +18,6 @@ import {
   withLiveAccount,
 } from "../support/bank/live_account.ts";
 import { writeRecallReply, writeReport } from "../support/connectors/bank_file.ts";
-import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 /**
  * `total` books the first and the third order together, `single` the first alone, `third` the
@@ -78,7 +77,6 @@ const BY_HAND: [
 Deno.test("the files of a bank in any order", (t) =>
   withLiveAccount(async (live) => {
     const { service, account, importFile, send, setLate } = live;
-    const { sql } = service;
     const single = (kind: Kind, id: string, amount: number, detail: Entry = {}) =>
       send(orderEntry(id, kind === "collection" ? amount : -amount, detail));
     /** The difference of the ledger and the bank. Cases can leave one. */
@@ -145,7 +143,6 @@ Deno.test("the files of a bank in any order", (t) =>
         assert.equal(await difference(), left);
         assert.equal(await ends(ids), `${BACK} failed provider_refused completed`);
         assert.deepEqual(await listed(), []);
-        await assertSilent(sql);
       });
     }
     for (const [kind, entry, targets, results, is_back] of BY_HAND) {
@@ -176,7 +173,6 @@ Deno.test("the files of a bank in any order", (t) =>
           );
         }
         assert.equal(await difference(), left);
-        await assertSilent(sql);
       });
     }
     await runProviders(service, ["set", account.id], { own_business: "code:153" });
@@ -204,7 +200,6 @@ Deno.test("the files of a bank in any order", (t) =>
           assert.equal(await difference(), left);
           assert.equal(await ends(ids), "completed completed");
           assert.deepEqual(await listed(), []);
-          await assertSilent(sql);
         });
       }
     }
@@ -288,7 +283,6 @@ Deno.test("entries with another amount than their order", (t) =>
         assert.equal(await endOf(id), end);
         const { entries, ...booked } = await bookedOf(service);
         assert.deepEqual(booked, { events: entries, ledger: entries });
-        await assertSilent(sql);
       });
     }
     await t.step("without a plausible charge every other amount is an exception", async () => {
