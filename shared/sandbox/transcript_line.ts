@@ -22,11 +22,13 @@ const DOC_URLS = /,"doc_url":"[^"\\]*\/errors\.html#[a-z_]+"/g;
 const MOUNT = /^\/functions\/v1(?=\/)/;
 
 export async function transcriptLine(c: Context<Env>, n: number): Promise<string> {
-  const { route, request_id, body, body_bytes } = c.get("state");
+  const { route, request_id, body, body_bytes, response_body } = c.get("state");
   const { method, url } = c.req.raw;
   const { pathname, search } = new URL(url);
   const { base_url, checkout_url } = c.get("deps");
-  const text = withoutHosts(await c.res.clone().text(), [base_url, checkout_url]);
+  // The response itself can be compressed.
+  const sent = response_body ?? await c.res.clone().text();
+  const text = withoutHosts(sent, [base_url, checkout_url]);
   const line = JSON.stringify({
     n,
     request: {
