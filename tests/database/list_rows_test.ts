@@ -18,7 +18,7 @@ import {
 import { rowsRead } from "../support/database/pages_read.ts";
 import type { TestService } from "../support/service/service.ts";
 
-const ROWS = Number(Deno.env.get("LIST_ROWS") ?? 8_000);
+const ROWS = Number(Deno.env.get("LIST_ROWS") ?? 20_000);
 const LIMIT = 100;
 /** The value of `pay_internal.page_rows()`. */
 const PAGE_ROWS = 2000;

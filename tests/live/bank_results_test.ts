@@ -18,6 +18,7 @@ import {
   withLiveAccount,
 } from "../support/bank/live_account.ts";
 import { writeRecallReply, writeReport } from "../support/connectors/bank_file.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 /**
  * `total` books the first and the third order together, `single` the first alone, `third` the
@@ -203,6 +204,7 @@ Deno.test("the files of a bank in any order", (t) =>
         });
       }
     }
+    await assertSilent(service.sql);
   }));
 
 /** An order of 7.00 EUR, and an entry about it: the amount, with "<" if it takes the order back. */
@@ -285,6 +287,7 @@ Deno.test("entries with another amount than their order", (t) =>
         assert.deepEqual(booked, { events: entries, ledger: entries });
       });
     }
+    await assertSilent(service.sql);
     await t.step("without a plausible charge every other amount is an exception", async () => {
       await runProviders(service, ["set", account.id], { return_charge_minor: "0" });
       const id = await createOrder("collection");
