@@ -163,7 +163,12 @@ serviceCase("Origin", async (t, service) => {
       service.forgetStatements();
       for (const Origin of [...ALLOWED, "https://evil.example"]) {
         const options = { key: service.live.text, headers: { Origin } };
-        assertRefused(await service.call("GET", path, options), "origin_not_allowed");
+        const response = await service.call("GET", path, options);
+        assertRefused(response, "origin_not_allowed");
+        const words = ALLOWED.includes(Origin)
+          ? /^Live keys are not accepted/
+          : /^Browsers may not/;
+        assert.match(response.body.error.message, words);
       }
       service.assertStatements(0);
     });
