@@ -194,11 +194,17 @@ const CASES: Case[] = [
   }, PAID],
   ["a reference that is cut off too early", { text: CUT.slice(0, 11) }, UNKNOWN],
   ["a reference that is cut off within a line", { text: `${CUT} - Mr` }, UNKNOWN],
-  ["a beginning of no payment that waits", { text: `${REFERENCE.slice(0, 14)}000` }, UNKNOWN],
+  ["the beginning of a reference that no waiting payment has", {
+    text: `${REFERENCE.slice(0, 14)}000`,
+  }, UNKNOWN],
   ["a reference with a wrong end", { text: `${REFERENCE.slice(0, 19)}?` }, PAID],
   ["a reference that is cut off in a return", { is_out, text: CUT, is_back: true }, SPENT],
   ["a reference in TxId", { detail: { Refs: `<TxId>${REFERENCE}</TxId>` } }, PAID],
-  ["in Prtry", { detail: { Refs: `<Prtry><Tp>A</Tp><Ref>${REFERENCE}</Ref></Prtry>` } }, PAID],
+  [
+    "a reference in Prtry",
+    { detail: { Refs: `<Prtry><Tp>A</Tp><Ref>${REFERENCE}</Ref></Prtry>` } },
+    PAID,
+  ],
   ["a reference in RmtId", { detail: { RltdRmtInf: `<RmtId>${REFERENCE}</RmtId>` } }, PAID],
   ["a reference in Strd", {
     detail: { RmtInf: `<Strd><CdtrRefInf><CdtrRef>${REFERENCE}</CdtrRef></CdtrRefInf></Strd>` },

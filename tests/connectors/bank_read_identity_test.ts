@@ -115,7 +115,7 @@ Deno.test("identityOf() counts equal entries of a file, and those of each accoun
   assert.deepEqual([one?.identity, other?.identity], [first, first]);
 });
 
-Deno.test("identityOf() counts over the statements of a file, but not over a same one", async () => {
+Deno.test("identityOf() counts over the statements of a file, but not a repeated one", async () => {
   const entries = writeEntry();
   const file = writeFile([{ entries }, { entries }]);
   const [first, second] = await readEntries(file);

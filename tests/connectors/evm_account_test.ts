@@ -71,7 +71,11 @@ const CASES: [string, Record<string, string>, string | null][] = [
   ["an unknown setting", { base_url: "https://one.example" }, "base_url"],
   ["a private key", { xpub: WALLET.derive("m/44'/60'/0'").privateExtendedKey }, "xpub"],
   ["the key of another path", { xpub: WALLET.derive("m/44'/60'").publicExtendedKey }, "xpub"],
-  ["a wrong character", { xpub: XPUB.replace(/.$/, XPUB.endsWith("E") ? "F" : "E") }, "xpub"],
+  [
+    "a key with a wrong character",
+    { xpub: XPUB.replace(/.$/, XPUB.endsWith("E") ? "F" : "E") },
+    "xpub",
+  ],
 ];
 
 for (const [name, settings, refused] of CASES) {

@@ -99,7 +99,11 @@ const METHODS: [name: string, ask: Ask, ...paths: string[]][] = [
     "GET setup_intents/seti_1",
     "POST setup_intents/seti_1/cancel",
   ],
-  ["charge", send(charging({ return_url: null, off_session: true })), "POST payment_intents"],
+  [
+    "charge a saved card",
+    send(charging({ return_url: null, off_session: true })),
+    "POST payment_intents",
+  ],
   ["detach a card", send(detaching), "POST payment_methods/pm_1/detach"],
   ["sync the removal of a card", sync(detaching), "GET payment_methods/pm_1"],
   ["totals", totals, "GET balance_transactions"],

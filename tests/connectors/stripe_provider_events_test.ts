@@ -266,7 +266,11 @@ const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] 
   ["a prevented dispute that took the money", dispute("prevented", TAKEN), DISPUTED, FEE, LOST],
   ["a prevented one whose money is back", dispute("prevented", TAKEN, BACK), DISPUTED, FEE, WON],
   ["a closed inquiry with money back", dispute("warning_closed", TAKEN, BACK), DISPUTED, FEE, WON],
-  ["another amount", dispute("needs_response", [-500, 0]), "du_1:disputed dispute disputed 500"],
+  [
+    "a withdrawal of another amount",
+    dispute("needs_response", [-500, 0]),
+    "du_1:disputed dispute disputed 500",
+  ],
   ["a state of next year", dispute("paused")],
   ["a withdrawal", dispute("needs_response", TAKEN), DISPUTED, FEE],
   ["a withdrawal in a state of next year", dispute("paused", TAKEN), DISPUTED, FEE],
@@ -278,7 +282,12 @@ const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] 
   ["a won dispute", dispute("won", TAKEN, BACK), DISPUTED, FEE, WON],
   ["a won dispute and its fee", dispute("won", TAKEN, [1099, -1500]), DISPUTED, FEE, WON, FEE_BACK],
   ["a win with another fee", dispute("won", TAKEN, [1099, 700]), DISPUTED, FEE, WON, FEE_AGAIN],
-  ["a fee back", dispute("needs_response", [-1099, -200]), DISPUTED, "du_1:fee fee returned 200"],
+  [
+    "a withdrawal with a part of the fee back",
+    dispute("needs_response", [-1099, -200]),
+    DISPUTED,
+    "du_1:fee fee returned 200",
+  ],
   ["money back without a withdrawal", dispute("needs_response", BACK)],
   ["a won dispute without movements", dispute("won"), DISPUTED, WON],
 ];

@@ -134,7 +134,7 @@ const ENDS = [
   "eraseCustomer",
 ];
 
-/** Sends the catalogue in the other environment. Returns an unended resource of each kind. */
+/** Sends the catalogue in the other environment. Returns an id of each kind, by its prefix. */
 async function fillOther(service: TestService): Promise<Record<string, string>> {
   const saved = firstValues();
   const key = service.other.text;

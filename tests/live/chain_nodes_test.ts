@@ -71,7 +71,7 @@ chainCase("one node that lies about fees", async (given, signer, t) => {
     await node.call("anvil_setNextBlockBaseFeePerGas", base);
     await given.mined();
   };
-  /** What the node does, and the signer's requests. anvil refuses a fee below the base. */
+  /** Faults of a node, and the requests to the signer. anvil refuses a fee below the base. */
   const TOO_LOW = [
     ["proposes far too little sends the prices of its newest blocks", "proposal", 1],
     ["has no newest blocks sends what it proposes", "no blocks", 1],

@@ -37,7 +37,11 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
     `HTTP/1.1 429 No\r\nRetry-After-X: 1\r\nX-${RETRY}\r\nContent-Length: 0\r\n\r\n`,
     ended(429),
   ],
-  ["twice", `HTTP/1.1 429 No\r\n${RETRY}\r\n${RETRY}\r\nContent-Length: 0\r\n\r\n`, ended(429)],
+  [
+    "the wanted header twice",
+    `HTTP/1.1 429 No\r\n${RETRY}\r\n${RETRY}\r\nContent-Length: 0\r\n\r\n`,
+    ended(429),
+  ],
   ["that closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", last(200)],
   ["until the connection closes", "HTTP/1.1 200 OK\r\n\r\nbody", { ...last(200), done: false }],
   ["without a reason phrase", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ended(200)],

@@ -1,4 +1,6 @@
-/** A small file system in memory that a test can fill. Only root can mount one, not everywhere. */
+/**
+ * A small file system in memory that a test can fill. Only root can mount one, and not everywhere.
+ */
 
 import { join } from "node:path";
 import { outputOf } from "./running_command.ts";

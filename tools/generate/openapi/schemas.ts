@@ -15,7 +15,7 @@ export type Json = { [name: string]: unknown };
 const FOLDER = new URL("../../../shared/schema/", import.meta.url);
 /** Bounds that zod writes for every safe integer. They are not rules of the API. */
 const SAFE = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
-/** The largest integer of 32 bits. Without `format: int64`, generators for Java use it. */
+/** The largest integer of 32 bits. Java generators use 32 bits without `format: int64`. */
 const MAX_INT32 = 2_147_483_647;
 /** Formats whose pattern says nothing more to a reader. */
 const KNOWN_FORMATS: readonly unknown[] = ["date-time", "idn-email"];
