@@ -43,9 +43,29 @@ function readArrows(page: string): Readonly<Record<string, string[]>> {
     [...diagram!.matchAll(/(\w+)\["([^"]+)"\]/g)].map(([, ...pair]) => pair as [string, string]),
   );
   const arrows = [...diagram!.matchAll(/(\w+)(?:\[[^\]]+\])? --> (\w+)/g)];
+  const found = [...folders.values()];
+  const parts = [...Deno.readDirSync(new URL("shared/", ROOT))].filter((one) => one.isDirectory);
+  const faults = [
+    ...arrows.flatMap(([, ...ends]) => ends).filter((name) => !folders.has(name)),
+    ...found.filter((folder) => !isFolder(folder)),
+    ...parts.map(({ name }) => `shared/${name}`).filter((folder) => !found.includes(folder)),
+  ];
+  if (faults.length > 0) {
+    throw new Error(
+      `the diagram in docs/architecture.md lacks or misspells: ${[...new Set(faults)]}`,
+    );
+  }
   const targetsOf = (name: string) =>
     arrows.filter(([, from]) => from === name).map(([, , to]) => folders.get(to!)!);
   return Object.fromEntries([...folders].map(([name, folder]) => [folder, targetsOf(name)]));
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return Deno.statSync(new URL(path, ROOT)).isDirectory;
+  } catch {
+    return false;
+  }
 }
 
 /** The innermost folder of the table that has a path; undefined: none. */
