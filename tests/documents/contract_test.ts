@@ -20,7 +20,7 @@ import {
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
-import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
+import { nextStatuses, settlesAtOnce } from "../../shared/domain/payments/lifecycle.ts";
 import { type Rail, railNames, RAILS } from "../../shared/domain/rails.ts";
 import type { Standing } from "../../shared/domain/payment_statuses.ts";
 import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
@@ -108,22 +108,65 @@ function* standings(): Generator<Standing> {
     }
   }
 }
-const possible = [...standings()].flatMap((standing) =>
-  nextStatuses(standing).map((next) => `${standing.status},${next}`)
+const possible_moves = [...standings()].flatMap((standing) =>
+  nextStatuses(standing).map((to) => ({ standing, from: standing.status, to }))
 );
+const possible = possible_moves.map(({ from, to }) => `${from},${to}`);
 
-/** The arrows of the diagram in docs/architecture.md. `[*]` is the end. */
+/** Whether the rail has such payments: captured later, and with money that is final later. */
+function isOfRail({ method_kind, capture, amount_received }: Standing): boolean {
+  return (capture === "automatic" || RAILS[method_kind].has_manual_capture) &&
+    (amount_received === undefined || !settlesAtOnce({ method_kind }));
+}
+
+/** The rails of a move if not all have it, or the request or event that makes it. */
+function labelOf(from: Standing["status"], to: Standing["status"]): string {
+  const kinds = METHOD_KINDS.filter((kind) =>
+    possible_moves.some((move) =>
+      move.from === from && move.to === to && move.standing.method_kind === kind &&
+      isOfRail(move.standing)
+    )
+  );
+  if (kinds.length < METHOD_KINDS.length) return `: ${kinds.join(", ")} only`;
+  if (to === "cancelled") return ": cancel";
+  if (from === "chargeback") return ": dispute won";
+  if (to.endsWith("refunded")) return ": refund";
+  return from === "authorized" && to === "completed" ? ": capture" : "";
+}
+
+/** The arrows of the diagram in docs/architecture.md. `[*]` is the beginning and the end. */
 const [, diagram] = /^stateDiagram-v2\n([^]*?)^```/m.exec(ARCHITECTURE)!;
-const drawn = [...diagram!.matchAll(/(\w+) --> (\S+?)(?::|$)/gm)]
-  .map(([, from, to]) => `${from},${to}`);
+const drawn = diagram!.trim().split(/\n\s*/);
+const arrows = possible_moves.map(({ from, to }) => `${from} --> ${to}${labelOf(from, to)}`);
 const ends = PAYMENT_STATUSES.filter((status) =>
   !possible.some((it) => it.startsWith(`${status},`))
 )
-  .map((status) => `${status},[*]`);
+  .map((status) => `${status} --> [*]`);
 
 const { sandboxes, live, long_waits, page_waits, key_checks, keyless } = PLACE_BOUNDS;
-const waits_for_turn = [COSTLY_READS, LARGE_BODIES]
-  .map(({ waiting_of_owner }) => ({ of_owner: waiting_of_owner, in_all: "–" }));
+const turns = ({ waiting_of_owner }: typeof COSTLY_READS | typeof LARGE_BODIES) => ({
+  of_owner: waiting_of_owner,
+  in_all: "–",
+});
+const PLACES = [
+  ["with a test key", "account", sandboxes],
+  ["with a live key", "account", live],
+  [
+    "of these: waits for the end of a `delay` ([faults](#faults)) for deliveries of an inbox or " +
+    "for [changes](#changes), or gets a transcript, until its end",
+    "account",
+    long_waits,
+  ],
+  ["of these: waits for changes", "account", page_waits],
+  ["of these: waits for a list of a costly filter", "account", turns(COSTLY_READS)],
+  [
+    "of these: waits for its turn with a body above 4 096 bytes",
+    "account",
+    turns(LARGE_BODIES),
+  ],
+  ["with a key that is new to the instance", "network", key_checks],
+  ["without an API key, such as a notification", "network", keyless],
+] as const;
 
 /** The headers of a delivery. Only an attempt with a declared fault has Sandbox-Fault. */
 const sent: string[] = [];
@@ -198,15 +241,15 @@ const LISTS: [name: string, shown: readonly unknown[], expected: readonly unknow
   ["every move of a payment and no other", sorted(moves), sorted(possible)],
   [
     "the moves of the diagram in docs/architecture.md",
-    sorted(drawn),
-    sorted([...possible, ...ends]),
+    drawn.toSorted(),
+    sorted(["[*] --> pending", ...arrows, ...ends]),
   ],
   [
     "the places of requests",
-    tableRows(PAGE, "The request").map(([, , ...numbers]) => numbers),
-    [sandboxes, live, long_waits, page_waits, ...waits_for_turn, key_checks, keyless].map((
-      { of_owner, in_all },
-    ) => [String(of_owner), String(in_all)]),
+    tableRows(PAGE, "The request"),
+    PLACES.map(([request, owner, { of_owner, in_all }]) =>
+      [request, owner, of_owner, in_all].map(String)
+    ),
   ],
   ["every operation and no other", operations.sort(), served.sort()],
   ["the filters of every list", filters, filters_of_queries],
@@ -281,35 +324,36 @@ for (const [name, text, parts] of TEXTS) {
   });
 }
 
-/** Words of a row of the rails, and whether a rail has them. */
-const WORDS: [words: string, holds: (rail: Rail) => boolean][] = [
-  ["EUR", ({ only_currency }) => only_currency !== null],
-  ["| stablecoins; with a test key all", ({ is_for_stablecoins }) => is_for_stablecoins],
-  ["the payer sends a bank transfer", ({ payer_sends }) => payer_sends?.to === "account"],
-  ["the payer sends to an address", ({ payer_sends }) => payer_sends?.to === "address"],
-  ["`pending` until an advance", ({ payer_sends }) => payer_sends === null],
-  ["back to where the money came from", ({ refund_to }) => refund_to === "payer"],
-  ["the IBAN in `destination`", ({ refund_to }) => refund_to === "account"],
-  ["the wallet in `destination`", ({ refund_to }) => refund_to === "wallet"],
-  ["captured later", ({ has_manual_capture }) => has_manual_capture],
-  ["collected under a mandate", ({ collects }) => collects],
-  ["returned by a bank", ({ returns }) => returns !== null],
-];
+const SENDS_TO = {
+  account: "the payer sends a bank transfer",
+  address: "the payer sends to an address",
+};
+const REFUND_TO: Record<Rail["refund_to"], string> = {
+  payer: "back to where the money came from",
+  account: "back, or to the IBAN in `destination`",
+  wallet: "back, or to the wallet in `destination`",
+};
 
 Deno.test("docs/contract.md has each rail with what it can do", () => {
-  const rows = new Map(
-    tableRows(PAGE, "`method_kind`").map(([kind, ...row]) => [kind, `| ${row.join(" | ")}`]),
-  );
-  assert.deepEqual([...rows.keys()], METHOD_KINDS.map((kind) => `\`${kind}\``));
-  for (const kind of METHOD_KINDS) {
-    for (const [words, holds] of WORDS) {
-      assert.equal(
-        rows.get(`\`${kind}\``)!.includes(words),
-        holds(RAILS[kind]),
-        `${kind}: ${words}`,
-      );
-    }
-  }
+  const rows = METHOD_KINDS.map((kind) => {
+    const rail: Rail = RAILS[kind];
+    const { is_for_stablecoins, only_currency, payer_sends, refund_to } = rail;
+    const abilities = [
+      ...rail.has_manual_capture ? ["captured later"] : [],
+      ...rail.collects ? ["collected under a mandate"] : [],
+      ...rail.returns === null ? [] : ["returned by a bank"],
+    ];
+    return [
+      `\`${kind}\``,
+      is_for_stablecoins
+        ? "stablecoins; with a test key all"
+        : only_currency ?? "all but stablecoins",
+      payer_sends ? SENDS_TO[payer_sends.to] : "`pending` until an advance",
+      REFUND_TO[refund_to],
+      abilities.join(", "),
+    ];
+  });
+  assert.deepEqual(tableRows(PAGE, "`method_kind`"), rows);
 });
 
 const all = () => true;
