@@ -1,4 +1,4 @@
-/** The explanations of the error codes in docs/errors.md, for the OpenAPI document and for agents. */
+/** The explanations of the error codes in docs/errors.md, for OpenAPI and for agents. */
 
 import PAGE from "../../docs/errors.md" with { type: "text" };
 import type { ErrorCode } from "../../shared/core/errors.ts";

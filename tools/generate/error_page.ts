@@ -1,6 +1,6 @@
 /**
- * Writes the parts of docs/errors.md that follow from the code: the status and type of each code, and
- * the values that messages refer to. `doc_url` of every error leads to the heading of its code.
+ * Writes the parts of docs/errors.md that follow from the code: the status and type of each code,
+ * and the values that messages refer to. `doc_url` of every error leads to the heading of its code.
  */
 
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
@@ -22,6 +22,9 @@ export function renderErrorPage(committed: string): string {
   }
   const codes = ERROR_CODES.map((code): [place: RegExp, text: string] => {
     const { status, type } = ERROR_CATALOGUE[code];
+    if (!new RegExp(`^## ${code}\n\n.+(?:\n.+)*\n\n[^#\n]`, "m").test(committed)) {
+      throw new Error(`docs/errors.md has no remedy for ${code}`);
+    }
     const place = new RegExp(`(?<=^## ${code}\n\n)HTTP \\d+, type \`\\w+\`(?=: )`, "m");
     return [place, `HTTP ${status}, type \`${type}\``];
   });

@@ -19,7 +19,7 @@ const IMPORTS = [
   [/(?<=import { PaymentsClient } from )"[^"]*"/, "./packages/client/mod.ts"],
 ] as const;
 
-/** Returns a page with the text in one of its blocks. Throws if a marker of the block is missing. */
+/** Returns a page with the text in one of its blocks. Throws if a marker is missing. */
 const pageWith =
   (block: string, render: (publication: Publication) => string) =>
   (committed: string, publication = PUBLICATION) => {
