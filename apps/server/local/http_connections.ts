@@ -269,7 +269,7 @@ class OpenConnections {
 }
 
 /** Resolves when the signal is aborted, or at once if it is. */
-export function aborted(signal: AbortSignal): Promise<void> {
+function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve());
