@@ -95,7 +95,7 @@ async function start(
     }
     const document = await (await fetch(new URL("/docs/reference/openapi.json", base_url))).text();
     assert.ok(
-      document.includes(`curl -X POST ${base_url}/api-v1-`),
+      document.includes(`curl -X POST '${base_url}/api-v1-`),
       "the samples call the service",
     );
     assert.ok(!document.includes("service.invalid"));
