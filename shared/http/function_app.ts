@@ -370,12 +370,10 @@ function identify(
   body: ReadBody,
 ): Idempotency {
   const own_path = route.own_path ?? `/${route.home}${route.paths[0]}`;
-  const path = own_path.includes(":")
-    ? own_path.replace(
-      /:(?:id|customer)\b/,
-      (name) => name === ":id" ? id : encodeURIComponent(customer_id),
-    )
-    : own_path;
+  const path = own_path.replace(
+    /:(?:id|customer)\b/,
+    (name) => name === ":id" ? id : encodeURIComponent(customer_id),
+  );
   const whole_path = query.size === 0 ? path : `${path}?${query}`;
   return {
     key,

@@ -33,9 +33,11 @@ const defaults = new WeakMap<z.ZodType, object>();
 /** Applies a schema to a query. Throws `invalid_parameter` with the first parameter at fault. */
 export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
   if (query.size > 0) return parseParameters(schema, query);
-  const known = defaults.get(schema) ?? Object.freeze(checkFields(schema, {})) as object;
-  defaults.set(schema, known);
-  return known as T;
+  const known = defaults.get(schema);
+  if (known !== undefined) return known as T;
+  const made = Object.freeze(checkFields(schema, {})) as object;
+  defaults.set(schema, made);
+  return made as T;
 }
 
 function parseParameters<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
