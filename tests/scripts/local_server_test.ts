@@ -253,6 +253,19 @@ Deno.test("openLocalServer() stops at once beside stalled clients", () =>
     await Promise.all(clients.map(({ closed }) => closed));
   }));
 
+Deno.test("openLocalServer() stops after a request whose body is still arriving", () =>
+  withServer(LIMITS, async (server) => {
+    const path = "/functions/v1/api-v1-payments/body";
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n`;
+    const client = await connect(server, `${head}{ `);
+    await new Promise((resolve) => setTimeout(resolve, BODY_MS / 6));
+    const stopped = server.stop(20_000);
+    await new Promise((resolve) => setTimeout(resolve, BODY_MS / 6));
+    await client.write(" }");
+    assert.match((await client.closed).said, /^HTTP\/1\.1 200 /);
+    await stopped;
+  }));
+
 /** Requests over HTTP/2 without TLS. A session that the server has closed gives null. */
 async function getOverHttp2(session: ClientHttp2Session, path: string): Promise<number | null> {
   const stream = session.request({ ":path": path });
