@@ -21,7 +21,14 @@ import {
   sha256,
 } from "./archive_format.ts";
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
-import { action, CommandError, print, SQLSTATE, sqlstateOf, UsageError } from "./command_line.ts";
+import {
+  action,
+  CommandError,
+  SQLSTATE,
+  sqlstateOf,
+  type Surroundings,
+  UsageError,
+} from "./command_line.ts";
 
 export const USAGE = `Usage:
   deno task archive --to PLACE [--account ACCOUNT] [--until DAY]
@@ -67,23 +74,24 @@ export const ACTIONS = action(["to", "account", "until", "check", "end"], (value
   if (is_end && !account) throw new UsageError("--account is missing");
   const last_day = until === undefined ? null : readDay(until);
   const store = is_end ? null : openArchiveStore(to!, env);
-  return async ({ sql }) => {
+  return async (surroundings) => {
+    const { sql } = surroundings;
     const found = await sql<ArchivedEnvironment[]>`select * from pay.list_archives(${account})`;
     if (account !== null && found.length === 0) {
       throw new UsageError(`--account "${account}" has no live environment`);
     }
-    if (store === null) return await endArchives(sql, found);
-    if (is_check) return await forEach(found, (each) => checkArchive(sql, store, each));
+    if (store === null) return await endArchives(surroundings, found);
+    if (is_check) return await forEach(found, (each) => checkArchive(surroundings, store, each));
     // Two runs would write the same files.
     const [lock] = await sql`
       select pg_try_advisory_lock(hashtextextended('archive', 0)) as is_taken`;
     if (!lock!.is_taken) throw new CommandError("Another archive is being written");
-    await forEach(found, (each) => writeArchive(sql, store, each, last_day));
+    await forEach(found, (each) => writeArchive(surroundings, store, each, last_day));
   };
 });
 
 async function endArchives(
-  sql: postgres.Sql,
+  { sql, print }: Surroundings,
   found: readonly ArchivedEnvironment[],
 ): Promise<void> {
   for (const { environment_id, account } of found) {
@@ -118,7 +126,7 @@ async function forEach(
 }
 
 async function writeArchive(
-  sql: postgres.Sql,
+  { sql, print }: Surroundings,
   store: ArchiveStore,
   environment: ArchivedEnvironment,
   until: Date | null,
@@ -278,7 +286,7 @@ function sumsOf(sql: postgres.Sql, environment_id: string, from: Date, to: Date)
 
 /** Reads the archive of an environment from its end to its beginning. */
 async function checkArchive(
-  sql: postgres.Sql,
+  { sql, print }: Surroundings,
   store: ArchiveStore,
   environment: ArchivedEnvironment,
 ): Promise<void> {

@@ -32,15 +32,23 @@ export class CommandError extends Error {
 /** Reads a variable. */
 export type Env = (name: string) => string | undefined;
 
-/** The surroundings of a command. Tests pass their own. */
-export interface Surroundings {
-  sql: postgres.Sql;
-  settings: Pick<Settings, "data_dir" | "database_url">;
+/** The variables, the output and the terminal of a command. Tests pass their own. */
+export interface Shell {
   env: Env;
-  now_ms: () => number;
-  findConnector: ConnectorFinder;
   print: (text: string) => void;
   printMessage: (line: string) => void;
+  /** The width of the terminal; null: the output goes elsewhere. */
+  columns: () => number | null;
+  /** Asks the operator; null: there is no terminal to ask at. */
+  confirm: (question: string) => boolean | null;
+}
+
+/** A shell, and the database that its variables name. */
+export interface Surroundings extends Shell {
+  sql: postgres.Sql;
+  settings: Pick<Settings, "data_dir" | "database_url">;
+  now_ms: () => number;
+  findConnector: ConnectorFinder;
 }
 
 /** Options without a value, and those that can be given several times. Others are texts. */
@@ -156,6 +164,15 @@ export function printMessage(line: string): void {
   Deno.stderr.writeSync(encode(`${line}\n`));
 }
 
+/** The shell that has started this process. */
+export const SHELL: Shell = {
+  env: readVariable,
+  print,
+  printMessage,
+  columns: () => Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null,
+  confirm: (question) => Deno.stdin.isTerminal() ? confirm(question) : null,
+};
+
 /**
  * Names are texts of others: they must not move the cursor or turn the direction of a line. They
  * are shown as JSON escapes them.
@@ -170,7 +187,7 @@ function encode(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Prints an error for the operator. Returns the exit code: 2 for invalid arguments, or else 1. */
-export function reportFailure(failure: unknown): number {
+export function reportFailure(failure: unknown, { printMessage }: Shell): number {
   // The failure of the work, if its database could not be closed either.
   const error = failure instanceof SuppressedError ? failure.suppressed : failure;
   printMessage(describe(error));

@@ -23,11 +23,10 @@ import {
   action,
   type Actions,
   CommandError,
-  print,
-  printMessage,
   readId,
   SQLSTATE,
   sqlstateOf,
+  type Surroundings,
 } from "./command_line.ts";
 import { type NewKey, readNewKey, readOverlap, readPrefix } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
@@ -42,29 +41,33 @@ export const ACTIONS: Actions = {
     ["mode", "account", "environment", "name", "scopes", "expires", "prefix"],
     (values, _, env) => {
       const key = readNewKey(values, env);
-      return ({ sql }) => createKey(sql, key);
+      return (surroundings) => createKey(surroundings, key);
     },
   ),
-  list: action([], () => async ({ sql }) => {
-    const width = Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
-    print(renderKeyTable(await listKeys(sql), width));
+  list: action([], () => async ({ sql, print, columns }) => {
+    print(renderKeyTable(await listKeys(sql), columns()));
   }),
   rotate: action(["…", "expires-in", "prefix"], (values, names) => {
     const id = readId(names, "key_", "key");
     const expires_in_s = readOverlap(values["expires-in"]);
     const prefix = readPrefix("--prefix", values.prefix);
-    return ({ sql }) => rotateKey(sql, id, expires_in_s, prefix);
+    return (surroundings) => rotateKey(surroundings, id, expires_in_s, prefix);
   }),
   revoke: action(["…", "yes"], ({ yes = false }, names) => {
     const id = readId(names, "key_", "key");
-    return ({ sql }) => revokeKey(sql, id, yes);
+    return (surroundings) => revokeKey(surroundings, id, yes);
   }),
 };
 
-async function createKey(sql: postgres.Sql, key: NewKey): Promise<void> {
+async function createKey(surroundings: Surroundings, key: NewKey): Promise<void> {
+  const { sql, print, printMessage } = surroundings;
   const { mode, name, scopes, expires_at } = key;
   const label = await chooseLabel(sql, key);
-  const environment_id = key.environment_id ?? await ensureEnvironment(sql, key.account, mode);
+  const environment_id = key.environment_id ?? await ensureEnvironment(
+    surroundings,
+    key.account,
+    mode,
+  );
   const text = generateApiKey(mode, label);
   const id = await storeKey(sql, text, { environment_id, name, scopes, expires_at }).catch(
     (error) => {
@@ -111,7 +114,7 @@ async function chooseLabel(
 
 /** Returns the account's environment of a mode. Creates one if the account has none. */
 async function ensureEnvironment(
-  sql: postgres.Sql,
+  { sql, printMessage }: Surroundings,
   account: string,
   mode: KeyMode,
 ): Promise<string> {
@@ -140,7 +143,7 @@ async function ensureEnvironment(
 
 /** @param requested null: the new secret begins like the key's present one */
 async function rotateKey(
-  sql: postgres.Sql,
+  { sql, print, printMessage }: Surroundings,
   id: string,
   expires_in_s: number,
   requested: string | null,
@@ -180,18 +183,24 @@ async function rotateKey(
   print(`${text}\n`);
 }
 
-async function revokeKey(sql: postgres.Sql, id: string, is_confirmed: boolean): Promise<void> {
+async function revokeKey(
+  { sql, printMessage, confirm }: Surroundings,
+  id: string,
+  is_confirmed: boolean,
+): Promise<void> {
   const key = await findKey(sql, id, "revoke");
   const mode = key.livemode ? "live" : "test";
   if (!is_confirmed) {
-    if (!Deno.stdin.isTerminal()) {
+    const answer = confirm(
+      `Revoke ${id}, the ${mode} key "${key.name}" of "${key.account}"? ` +
+        "Requests with this key will fail.",
+    );
+    if (answer === null) {
       throw new CommandError(
         `Cannot ask for confirmation to revoke ${id} without a terminal: add --yes`,
       );
     }
-    const question = `Revoke ${id}, the ${mode} key "${key.name}" of "${key.account}"? ` +
-      "Requests with this key will fail.";
-    if (!confirm(question)) throw new CommandError("Nothing was revoked");
+    if (!answer) throw new CommandError("Nothing was revoked");
   }
   const [row] = await sql`select pay.revoke_api_key(p_id => ${id}) as done`;
   if (!row!.done) throw new CommandError(`Cannot revoke ${id}: it is revoked already`);

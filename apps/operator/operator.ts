@@ -8,17 +8,17 @@
 import {
   type Actions,
   type Env,
-  print,
-  printMessage,
   readAction,
   readVariable,
   reportFailure,
+  SHELL,
+  type Shell,
   UsageError,
   wantsHelp,
   type Work,
 } from "./command_line.ts";
 
-/** A command has actions, or `main` if it opens databases by itself. */
+/** A command has actions, or `main` if it opens databases and prints by itself. */
 interface CommandModule {
   USAGE?: string;
   ACTIONS?: Actions;
@@ -80,7 +80,11 @@ const COMMANDS: readonly OperatorCommand[] = [
 if (import.meta.main) Deno.exit(await runOperatorCommand(Deno.args));
 
 /** Runs the command that the first argument names. Returns its exit code. */
-async function runOperatorCommand([name, ...args]: readonly string[]): Promise<number> {
+export async function runOperatorCommand(
+  [name, ...args]: readonly string[],
+  shell: Shell = SHELL,
+): Promise<number> {
+  const { print } = shell;
   if (name === undefined || name === "help" || name === "--help") return print(overview()), 0;
   const [, , load, kind] = COMMANDS.find(([each]) => each === name) ?? [];
   const is_check = kind === "check";
@@ -88,9 +92,9 @@ async function runOperatorCommand([name, ...args]: readonly string[]): Promise<n
     if (!load) throw new UsageError(`Unknown command "${name}"\n\n${overview()}`);
     const { USAGE, main } = await load();
     if (USAGE !== undefined && wantsHelp(args)) return print(USAGE), 0;
-    return await main?.(args) ?? await runActions(name, args, is_check);
+    return await main?.(args) ?? await runActions(name, args, is_check, shell);
   } catch (error) {
-    const code = reportFailure(error);
+    const code = reportFailure(error, shell);
     return is_check ? 2 : code;
   }
 }
@@ -99,16 +103,16 @@ async function runActions(
   name: string,
   args: readonly string[],
   is_check: boolean,
+  shell: Shell,
 ): Promise<number> {
   if (is_check && args.length > 1) throw new UsageError(`Usage: deno task ${name} [URL]`);
   const [url] = is_check ? args : [];
-  const env: Env = (name) =>
-    name === "DATABASE_URL" ? url ?? readVariable(name) : readVariable(name);
+  const env: Env = (name) => name === "DATABASE_URL" ? url ?? shell.env(name) : shell.env(name);
   const work = await readCommand(name, is_check ? [] : args, env);
   // It is large, and the help needs none of it.
   const { connectorsOf, withOperatorDatabase } = await import("./operator_database.ts");
-  return await withOperatorDatabase(env, async (sql, settings) => {
-    const surroundings = { sql, settings, env, now_ms: Date.now, print, printMessage };
+  return await withOperatorDatabase({ ...shell, env }, async (sql, settings) => {
+    const surroundings = { ...shell, env, sql, settings, now_ms: Date.now };
     return await work({ ...surroundings, findConnector: connectorsOf(sql) });
   }) ?? 0;
 }

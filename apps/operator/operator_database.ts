@@ -13,7 +13,7 @@ import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts
 import { BankStore } from "../../shared/store/bank_store.ts";
 import { ChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
-import { printMessage } from "./command_line.ts";
+import type { Shell } from "./command_line.ts";
 import { openConnection } from "../server/postgres/connection.ts";
 import { startPostgres } from "../server/postgres/embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "../server/data_dir/file_lock.ts";
@@ -67,7 +67,7 @@ export async function openOperatorDatabase(
  * @throws {SettingsError} if there is none
  */
 export async function withOperatorDatabase<T>(
-  env: (name: string) => string | undefined,
+  { env, printMessage }: Shell,
   work: (sql: postgres.Sql, settings: Settings) => Promise<T>,
 ): Promise<T> {
   const settings = readSettings(env, PROJECT_DIR);

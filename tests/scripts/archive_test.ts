@@ -29,17 +29,13 @@ async function openArchived(open: AsyncDisposableStack) {
   const database = open.use(await cloneDatabase());
   const sql = open.use(connect(database.url));
   let stored = 0;
-  const env = () => ({
-    DATABASE_URL: database.url,
-    AWS_ACCESS_KEY_ID: Deno.env.get("AWS_ACCESS_KEY_ID") ?? "S3RVER",
-    AWS_SECRET_ACCESS_KEY: "S3RVER",
-  });
+  const env: Record<string, string> = { DATABASE_URL: database.url };
   await createEnvironment(sql, { id: ENVIRONMENT, account: "acme", livemode: true });
   return {
-    sql,
-    launch: (...args: string[]) => launchCommand(operatorCommand(env(), "archive", ...args)),
+    ...{ sql, env },
+    launch: (...args: string[]) => launchCommand(operatorCommand(env, "archive", ...args)),
     /** Runs the command. */
-    archive: (...args: string[]) => runOperator(env(), "archive", ...args),
+    archive: (...args: string[]) => runOperator(env, "archive", ...args),
     /** Stores a payment's event, its delivery and its movement, this many days ago. */
     async store(days_ago: number, count = 1) {
       const at = new Date(TODAY - days_ago * DAY_MS + 3_600_000).toISOString();
@@ -335,7 +331,7 @@ Deno.test("deno task archive splits a day into files", (t) =>
   ));
 
 Deno.test("deno task archive writes to a bucket", () =>
-  withArchived(({ archive, store }) =>
+  withArchived(({ env, archive, store }) =>
     withTemporaryFolder(async (folder) => {
       await store(12, 3);
       const port = freePort();
@@ -350,13 +346,15 @@ Deno.test("deno task archive writes to a bucket", () =>
           fetch(`http://127.0.0.1:${port}/`).then((r) =>
             r.body!.cancel()
           ).then(() => true, () => false));
-        Deno.env.set("AWS_ENDPOINT_URL", `http://127.0.0.1:${port}`);
+        const AWS_ENDPOINT_URL = `http://127.0.0.1:${port}`;
+        const bucket = { AWS_ENDPOINT_URL, AWS_SECRET_ACCESS_KEY: "S3RVER" };
+        Object.assign(env, bucket, { AWS_ACCESS_KEY_ID: "S3RVER" });
         const lost = await archive("--to", "s3://none/payments");
         assert.equal(lost.code, 1, lost.out);
         assert.match(lost.said, /none\/payments.*404|There is no bucket "none"/s);
-        Deno.env.set("AWS_ACCESS_KEY_ID", "wrong");
+        env["AWS_ACCESS_KEY_ID"] = "wrong";
         const refused = await archive("--to", "s3://kept/payments");
-        Deno.env.delete("AWS_ACCESS_KEY_ID");
+        env["AWS_ACCESS_KEY_ID"] = "S3RVER";
         assert.equal(refused.code, 1, refused.out);
         assert.match(refused.said, /403 .*InvalidAccessKeyId/s);
         const written = await archive("--to", "s3://kept/payments");
@@ -364,7 +362,6 @@ Deno.test("deno task archive writes to a bucket", () =>
         const checked = await archive("--check", "--to", "s3://kept/payments");
         assert.match(checked.out, /^acme: 5 days until .*, whole, and the ledger agrees\n$/);
       } finally {
-        Deno.env.delete("AWS_ENDPOINT_URL");
         Deno.kill(-server.pid, "SIGTERM");
         await server.ended;
       }

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { runUnguarded } from "../support/database/invariant_breaches.ts";
-import { runOperator } from "../support/local/operator.ts";
+import { runOperator, runOperatorProgram } from "../support/local/operator.ts";
 import { startService } from "../support/service/service.ts";
 
 const HEADING = "\nBreaches that testers in sandboxes can cause:\n";
@@ -83,7 +83,8 @@ Deno.test("check-books, reconcile and providers", async (t) => {
     assert.match(alarms!, /BROKEN invariant_ledger_totals .+\n {7}1 breach:\n {7}env_/);
   });
   await t.step("reconcile exits with 2 if it cannot read the books", async () => {
-    const { code, said } = await runOperator(env, "reconcile", "postgres://127.0.0.1:1/none");
+    const nowhere = "postgres://127.0.0.1:1/none";
+    const { code, said } = await runOperatorProgram(env, "reconcile", nowhere);
     assert.equal(code, 2);
     assert.match(said, /^DATABASE_URL cannot be used: the connection failed/);
   });

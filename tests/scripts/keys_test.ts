@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { startService } from "../support/service/service.ts";
 import { createEmptyDatabase } from "../support/database/database.ts";
 import { launchStart } from "../support/local/local_start.ts";
-import { type EndedCommand, runOperator } from "../support/local/operator.ts";
+import { type EndedCommand, runOperator, runOperatorProgram } from "../support/local/operator.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { readCommand } from "../../apps/operator/operator.ts";
 
@@ -184,12 +184,12 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       body: { name: "x\u001b[2J\u009b31m\u202ey", scopes: ["payments:read"] },
     });
     assert.equal(made, 201);
-    const out = await list();
+    const { out } = await runOperatorProgram(env, "keys", "list");
     assert.ok(out.includes("x\\u001b[2J\\u009b31m\\u202ey"), out);
   });
   await t.step("revoke without a terminal requires --yes", async () => {
     const made = await create();
-    const refused = await keys(env, "revoke", made.id);
+    const refused = await runOperatorProgram(env, "keys", "revoke", made.id);
     assert.equal(refused.code, 1);
     assert.match(refused.said, /--yes/);
     assert.equal(await statuses(made), "200");
@@ -237,12 +237,13 @@ Deno.test("deno task keys names DATABASE_URL if the database is unavailable or n
 Deno.test("deno task keys uses the embedded server, running or not", (t) =>
   withTemporaryFolder(async (data_dir) => {
     const env = { DATA_DIR: data_dir };
+    const keys = (...args: string[]) => runOperatorProgram(env, "keys", ...args);
     const url_path = join(data_dir, "operator_url");
-    const made = await keys(env, "create", "--mode", "test");
+    const made = await keys("create", "--mode", "test");
     await t.step("it starts the server for the command if none runs", async () => {
       assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_/);
-      const live = await keys(env, "create", "--mode", "live");
+      const live = await keys("create", "--mode", "live");
       assert.match(live.out, /^sk_live_/, live.said);
       await assert.rejects(Deno.stat(join(data_dir, "postgres", "postmaster.pid")));
     });
@@ -253,16 +254,16 @@ Deno.test("deno task keys uses the embedded server, running or not", (t) =>
     await t.step("it uses the server of a running start", async () => {
       assert.equal((await Deno.stat(url_path)).mode! & 0o777, 0o600);
       assert.equal(await status(made.out.trim()), 200);
-      const listed = await keys(env, "list");
+      const listed = await keys("list");
       assert.equal(listed.out.match(/^demo (test|live) env_/gm)!.length, 2, listed.out);
-      const done = await keys(env, "revoke", idIn(made), "--yes");
+      const done = await keys("revoke", idIn(made), "--yes");
       assert.equal(done.code, 0, done.said);
       assert.equal(await status(made.out.trim()), 401);
     });
     await t.step("after kill -9 it ignores the address of the dead server", async () => {
       await start.end("SIGKILL");
       assert.ok((await Deno.stat(url_path)).isFile);
-      const listed = await keys(env, "list");
+      const listed = await keys("list");
       assert.equal(listed.code, 0, listed.said);
       assert.match(listed.out, new RegExp(`${idIn(made)} .*revoked `));
       await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);

@@ -13,7 +13,7 @@ import {
   readCredentials,
   runStart,
 } from "../support/local/local_start.ts";
-import { runOperator } from "../support/local/operator.ts";
+import { runOperatorProgram } from "../support/local/operator.ts";
 import { runCommand } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
@@ -197,7 +197,7 @@ Deno.test("deno task start migrates an older data folder, and refuses one of ano
     const env = { DATA_DIR: data_dir };
     const refused = async (message: RegExp) => {
       const { code, output } = await runStart(env);
-      const listed = await runOperator(env, "keys", "list");
+      const listed = await runOperatorProgram(env, "keys", "list");
       assert.deepEqual([code, listed.code], [1, 1]);
       for (const text of [output, listed.said]) assert.match(text, message);
     };

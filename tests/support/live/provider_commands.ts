@@ -4,6 +4,7 @@ import type postgres from "postgres";
 import type { Surroundings } from "../../../apps/operator/command_line.ts";
 import { readCommand } from "../../../apps/operator/operator.ts";
 import { connectorsOf } from "../../../apps/operator/operator_database.ts";
+import { silentShell } from "../local/operator.ts";
 
 /** The flags of settings. */
 export function setFlags(settings: Readonly<Record<string, string>>): string[] {
@@ -22,21 +23,17 @@ export async function operate(
 ): Promise<{ code: number; out: string; said: string[] }> {
   const [name, ...own] = args;
   const all = { PUBLIC_BASE_URL: "https://api.example.com/functions/v1", ...variables };
-  const env = (name: string) => (all as Record<string, string>)[name];
-  const work = await readCommand(name!, own, env);
-  let out = "";
-  const said: string[] = [];
+  const { shell, out, said } = silentShell((name) => (all as Record<string, string>)[name]);
+  const work = await readCommand(name!, own, shell.env);
   const code = await work({
+    ...shell,
     sql,
     settings: { data_dir: "", database_url: "" },
-    env,
     now_ms: Date.now,
     findConnector: connectorsOf(sql),
-    print: (text) => out += text,
-    printMessage: (line) => said.push(line),
     ...given,
   });
-  return { code: code ?? 0, out, said };
+  return { code: code ?? 0, out: out.join(""), said };
 }
 
 /** Returns what runs `deno task providers` for its output. `said` has the lines for people. */
