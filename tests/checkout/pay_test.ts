@@ -297,7 +297,10 @@ browserCase({ name: "page for payers: the bank step alone" }, async (step, place
     await opened.page.waitForURL(`${place.origin}/?order=8&payment_id=${id}`);
     await page.locator(".under-title").getByText("Completed").waitFor();
     await opened.page.goto(url);
-    const back = opened.page.getByRole("link", { name: "Back to demo" });
+    const back = opened.page.getByRole("link", {
+      name: `Back to ${place.start.account}`,
+      exact: true,
+    });
     assert.equal(await back.getAttribute("href"), `${place.origin}/?order=8&payment_id=${id}`);
   });
   await step("a payment that ends meanwhile has nothing to confirm", async () => {

@@ -10,7 +10,6 @@ import { LANGUAGES } from "../../apps/checkout/data/words.ts";
 import type { Checkout, PaidCheckout } from "../../packages/client/mod.ts";
 import { browserCase, keepScreenshot } from "../support/console/console_case.ts";
 import { faultsOfWidth, OTHER_COLOURS, OTHER_TEXTS, violations } from "../support/console/look.ts";
-import { connect } from "../support/database/database.ts";
 import { operate } from "../support/live/provider_commands.ts";
 
 const SMALL = { width: 320, height: 640 };
@@ -104,9 +103,9 @@ const STATES: State[] = [
 ];
 
 browserCase({ name: "page for payers: states and languages" }, async (step, place) => {
-  const { send, origin, open } = place;
-  await using sql = connect(place.database.url);
-  await operate(sql, ["merchant", "set", "--name", MERCHANT]);
+  const { send, origin, open, start } = place;
+  const of_account = ["--account", start.account, "--name", MERCHANT];
+  await operate(start.sql, ["merchant", "set", ...of_account]);
   const pages = { return_url: `${origin}/`, cancel_url: `${origin}/` };
   const make = (body: object = {}): Promise<Checkout> =>
     send("POST", "checkouts", {

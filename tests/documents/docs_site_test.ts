@@ -12,7 +12,7 @@ import { docUrl } from "../../shared/core/errors.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { buildDocsSite } from "../../tools/site/docs_site.ts";
 import { siteHandler } from "../../tools/site/static_site.ts";
-import { launchBrowser, no_browser } from "../support/console/browser.ts";
+import { no_browser, sharedBrowser } from "../support/console/browser.ts";
 import { DESKTOP, keepScreenshot, PHONE } from "../support/console/console_case.ts";
 import { showsCurrent, smallButtons, violations, WIDTHS } from "../support/console/look.ts";
 import { anchors, links } from "../support/documents/markdown.ts";
@@ -136,9 +136,9 @@ Deno.test({
       (request) => respond(request) ?? new Response(null, { status: 404 }),
     );
     const origin = `http://127.0.0.1:${server.addr.port}`;
-    const browser = await launchBrowser();
+    const browser = await sharedBrowser();
+    const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light" });
     try {
-      const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light" });
       const page = await context.newPage();
       const faults: string[] = [];
       page.on("pageerror", (error) => faults.push(error.message));
@@ -218,7 +218,7 @@ Deno.test({
       });
       assert.deepEqual(faults, []);
     } finally {
-      await browser.close();
+      await context.close();
       await server.shutdown();
     }
   },

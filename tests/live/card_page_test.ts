@@ -9,7 +9,7 @@ import { buildCheckoutSite } from "../../tools/site/checkout_site.ts";
 import { siteHandler } from "../../tools/site/static_site.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
-import { launchBrowser, no_browser } from "../support/console/browser.ts";
+import { no_browser, sharedBrowser } from "../support/console/browser.ts";
 import { violations } from "../support/console/look.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 import { deliver, eventsOf } from "../support/live/live_actions.ts";
@@ -135,12 +135,9 @@ if (!no_browser) {
     await addAccount(given.service.sql, given.service.live.environment_id, {
       ...{ connector: "bank", settings: { ...bank, currency: "EUR" } },
     });
-    await using open = new AsyncDisposableStack();
-    const browser = await launchBrowser();
-    open.defer(() => browser.close());
     const token = { id: "pm_card_mastercard" };
     await withServer(given, async (server) => {
-      const { context, page, seen, blocked } = await openPage(browser, token);
+      const { context, page, seen, blocked } = await openPage(await sharedBrowser(), token);
       const pays = page.getByRole("button", { name: "Pay €19.99" });
       const charges = async () =>
         (await given.books()).charge.filter(({ status }) => status === "succeeded").length;

@@ -5,13 +5,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { keyLink, referenceKeyLink } from "../../packages/sandbox/key_link.ts";
 import { buildReferenceSite } from "../../tools/site/reference_site.ts";
-import { launchBrowser, no_browser } from "../support/console/browser.ts";
+import { browserCase, type ConsoleCase } from "../support/console/console_case.ts";
 import { showsCurrent, smallButtons } from "../support/console/look.ts";
-import { cloneDatabase } from "../support/database/database.ts";
-import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const VIEWS = [
@@ -19,26 +17,11 @@ const VIEWS = [
   { name: "phone, dark", viewport: { width: 390, height: 844 }, colorScheme: "dark" },
 ] as const;
 
-Deno.test({
+browserCase({
   name: "GET /docs/reference shows the API and sends no request to another origin",
-  ignore: no_browser,
-  fn: (t) =>
-    withTemporaryFolder(async (folder) => {
-      await using open = new AsyncDisposableStack();
-      const database = open.use(await cloneDatabase());
-      const product = await launchStart({
-        DATA_DIR: join(folder, "data"),
-        DATABASE_URL: database.url,
-      });
-      open.defer(async () => void await product.end());
-      const browser = open.use(await launchBrowser());
-      for (const view of VIEWS) {
-        await t.step(view.name, () => visit(browser, product, view));
-      }
-      await t.step("the console links to the place of each page", () => {
-        return followLinks(browser, product);
-      });
-    }),
+}, async (step, place) => {
+  for (const view of VIEWS) await step(view.name, () => visit(place, view));
+  await step("the console links to the place of each page", () => followLinks(place));
 });
 
 Deno.test("buildReferenceSite() fetches nothing that the data folder has", () =>
@@ -61,10 +44,9 @@ Deno.test("a hosted reference calls its API only, and has no console", () =>
     assert.equal(JSON.parse(files.get("openapi.json")!.body as string).servers[0].url, base_url);
   }));
 
-async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[number]) {
+async function visit({ browser, start, origin }: ConsoleCase, view: typeof VIEWS[number]) {
   const context = await browser.newContext(view);
   const page = await context.newPage();
-  const { origin } = new URL(product.base_url);
   const elsewhere: string[] = [];
   const faults: string[] = [];
   page.on("request", (request) => {
@@ -76,7 +58,7 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   // One view has the key of the printed link, which leaves the address at once.
   const is_linked = view.colorScheme === "light";
   const address = `${origin}/docs/reference`;
-  await page.goto(is_linked ? referenceKeyLink(product.base_url, product.test_key) : address);
+  await page.goto(is_linked ? referenceKeyLink(start.base_url, start.test_key) : address);
   await page.getByRole("heading", { name: "Keys and scopes" }).waitFor();
   // The page may have put the section in view there.
   assert.equal(page.url().replace(/#description.*/, ""), `${address}/`);
@@ -113,7 +95,8 @@ const CONSOLE_LINKS = [
 ] as const;
 
 /** Follows links of the console. Each opens another tab, in which its heading is in view. */
-async function followLinks(browser: Browser, { base_url, test_key }: LocalStart): Promise<void> {
+async function followLinks({ browser, start }: ConsoleCase): Promise<void> {
+  const { base_url, test_key } = start;
   const context = await browser.newContext({ viewport: VIEWS[0].viewport });
   const page = await context.newPage();
   await page.goto(keyLink(base_url, test_key));

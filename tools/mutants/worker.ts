@@ -65,6 +65,9 @@ let runs = 0;
 /** Ends the test that runs now with an error that it has not caught. */
 let failNow: (error: unknown) => void = () => {};
 
+/** `collectTests` replaces `Deno.exit`, which `process.exit` calls too. */
+const { exit: endProcess } = Deno;
+
 if (import.meta.main) await main();
 
 async function main() {
@@ -86,7 +89,7 @@ async function main() {
     for (let rest = bytes; rest.length > 0;) rest = rest.subarray(write(rest));
   }
   for (const hook of after) await Promise.resolve(hook()).catch(() => {});
-  process.exit(0);
+  endProcess(0);
 }
 
 /** Makes `Deno.test` keep tests. A test cannot end this process. */

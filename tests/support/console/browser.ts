@@ -1,5 +1,6 @@
 /**
- * Starts the Chromium of the system for tests, with playwright-core and an empty profile.
+ * The Chromium of the system for the tests of a worker, by playwright-core. Each test opens contexts
+ * of its own, which are empty profiles.
  */
 
 import { type Browser, chromium } from "playwright-core";
@@ -35,8 +36,17 @@ if (no_browser) {
   console.warn(`Tests of the console are not run unless CI is set: no ${PLACES.join(", no ")}`);
 }
 
+let browser: Promise<Browser> | undefined;
+
+Deno.test.afterAll(async () => await (await browser)?.close());
+
+/** The browser of this worker. The first test starts it, and it ends after the last one. */
+export function sharedBrowser(): Promise<Browser> {
+  return browser ??= launchBrowser();
+}
+
 /** Starts the browser. Throws if there is none. */
-export async function launchBrowser(): Promise<Browser> {
+async function launchBrowser(): Promise<Browser> {
   if (executable === null) {
     throw new Error(`No browser for the tests of the console: install chromium (${PLACES[1]})`);
   }

@@ -9,14 +9,19 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  Page,
+  Request,
+} from "playwright-core";
 import { isSecret } from "../../../apps/console/data/shelf.ts";
 import { withoutKeys } from "../../../shared/core/masked_secrets.ts";
-import { launchBrowser, no_browser } from "./browser.ts";
+import { no_browser, sharedBrowser } from "./browser.ts";
 import { consolePage } from "./console_page.ts";
-import { cloneDatabase, type TestDatabase } from "../database/database.ts";
-import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
-import { withTemporaryFolder } from "../common/temporary_folder.ts";
+import { PROJECT_DIR } from "../local/local_start.ts";
+import { openAccount, type SharedStart } from "../local/shared_start.ts";
 
 /** Viewports of a desktop and of a phone. */
 export const DESKTOP = { width: 1280, height: 900 };
@@ -43,7 +48,7 @@ export interface OpenOptions extends BrowserContextOptions {
 }
 
 /** The local start, and the operations of a test in the browser. */
-export type ConsoleCase = ReturnType<typeof caseOf> & { database: TestDatabase };
+export type ConsoleCase = ReturnType<typeof caseOf>;
 
 // The tests know the shapes of the responses.
 // deno-lint-ignore no-explicit-any
@@ -60,7 +65,7 @@ export function consoleCase(name: string, run: BrowserTest): void {
   browserCase({ name: `console: ${name}` }, run);
 }
 
-/** Registers a test with its own local start and browser. */
+/** Registers a test with an account of its own at the local start, in the browser. */
 export function browserCase(
   { name, ignore = false }: { name: string; ignore?: boolean },
   run: BrowserTest,
@@ -68,23 +73,19 @@ export function browserCase(
   Deno.test({
     name,
     ignore: ignore || no_browser,
-    fn: (t) =>
-      withTemporaryFolder(async (data_dir) => {
-        await using open = new AsyncDisposableStack();
-        // A copy of the template is ready sooner than a server of the start's own.
-        const database = await cloneDatabase();
-        open.defer(() => database.drop());
-        const start = await launchStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
-        open.defer(async () => void await start.end());
-        const browser = await launchBrowser();
-        open.defer(() => browser.close());
-        const judgements: (() => Promise<void>)[] = [];
-        const step: Step = async (name, work) => {
-          if (!await t.step(name, work)) throw new Error(`Stopped after "${name}"`);
-        };
-        await run(step, { ...caseOf(start, browser, judgements), database });
-        for (const judge of judgements) await judge();
-      }),
+    async fn(t) {
+      const opened: OpenedPage[] = [];
+      const step: Step = async (name, work) => {
+        if (!await t.step(name, work)) throw new Error(`Stopped after "${name}"`);
+      };
+      const [start, browser] = await Promise.all([openAccount(), sharedBrowser()]);
+      try {
+        await run(step, caseOf(start, browser, opened));
+        for (const { judge } of opened) await judge();
+      } finally {
+        for (const { context } of opened) await context.close();
+      }
+    },
   });
 }
 
@@ -116,7 +117,13 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, "console", `${name}.png`) });
 }
 
-function caseOf(start: LocalStart, browser: Browser, judgements: (() => Promise<void>)[]) {
+interface OpenedPage {
+  context: BrowserContext;
+  /** Throws if the page has done what none may do. */
+  judge(): Promise<void>;
+}
+
+function caseOf(start: SharedStart, browser: Browser, opened_pages: OpenedPage[]) {
   const { origin } = new URL(start.base_url);
   /** Opens the console at a place, such as `#/payments`. */
   const open = async (place = "", options: OpenOptions = {}) => {
@@ -141,7 +148,7 @@ function caseOf(start: LocalStart, browser: Browser, judgements: (() => Promise<
       if (message.type() !== "error" || text.startsWith("Failed to load resource")) return;
       if (!provoked?.test(text)) faults.push(text);
     });
-    judgements.push(async () => {
+    const judge = async () => {
       assert.deepEqual(faults, []);
       for (const [item, text] of await page.evaluate(readStorage)) {
         assert.match(item, KEPT);
@@ -150,8 +157,8 @@ function caseOf(start: LocalStart, browser: Browser, judgements: (() => Promise<
         assert.ok(!isSecret(text) && !UNSTORED.test(text), `${item} has ${text}`);
       }
       assert.deepEqual(await context.cookies(), []);
-      await context.close();
-    });
+    };
+    opened_pages.push({ context, judge });
     await page.goto(url + place);
     return opened;
   };
@@ -164,7 +171,7 @@ function caseOf(start: LocalStart, browser: Browser, judgements: (() => Promise<
     return (await start.call(method, whole, body)).body;
   };
   return {
-    ...{ start, origin, open, send },
+    ...{ start, browser, origin, open, send },
     /** Makes a resource. Returns its id. */
     make: async (path: string, body?: unknown): Promise<string> =>
       (await send("POST", path, body)).id,

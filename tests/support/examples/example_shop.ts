@@ -10,7 +10,7 @@ import { freePort } from "../common/free_port.ts";
 import { launchCommand } from "../common/running_command.ts";
 import { until } from "../common/until.ts";
 import { shellExamples } from "../documents/readme_document.ts";
-import type { LocalStart } from "../local/local_start.ts";
+import type { SharedStart } from "../local/shared_start.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 /** The port of the shops in their READMEs. */
@@ -21,11 +21,17 @@ export const ADMIN_TOKEN = "token-of-the-test";
 const START_MS = 180_000;
 
 /** Starts the example. `folder` must be empty or absent. */
-export async function startExample(name: string, folder: string, start: LocalStart) {
+export async function startExample(
+  name: string,
+  folder: string,
+  { base_url, test_key }: SharedStart,
+) {
   const path = join(folder, "examples", name);
   await copySources(join(ROOT, "examples", name), path);
   await copySources(join(ROOT, "packages/client"), join(folder, "packages/client"));
-  await Deno.symlink(start.data_dir, join(folder, ".local"));
+  await Deno.mkdir(join(folder, ".local"));
+  const credentials = JSON.stringify({ base_url, test_key });
+  await Deno.writeTextFile(join(folder, ".local/credentials.json"), credentials);
   const readme = await Deno.readTextFile(join(path, "README.md"));
   const port = String(freePort());
   const script = shellExamples(readme).map(({ script }) => script).join("")
