@@ -243,6 +243,7 @@ const STATEMENTS: readonly [string, string, ...[string, number][]][] = [
   ["blanks and comments alone", "-- nothing;\n/* here; */\n"],
   ["the last semicolon may be missing", "select 1;\nselect 2", ["select 1", 1], ["select 2", 2]],
   ["empty statements are dropped", ";;\nselect 1;;", ["select 1", 2]],
+  ["lines inside of statements", "a\nb;c\n;\n;d", ["a\nb", 1], ["c", 2], ["d", 4]],
   ["blanks before a statement", "\n\n  select 1;", ["select 1", 3]],
   ["a comment belongs to the next statement", "-- a;b\nselect 1;", ["-- a;b\nselect 1", 1]],
   ["a string", "select 'a;''b;' ;select 2", ["select 'a;''b;'", 1], ["select 2", 1]],

@@ -25,7 +25,7 @@ async function main(folder: string): Promise<void> {
   await Deno.remove(join(folder, "data"), { recursive: true }).catch(() => {});
   const server = await startServer(folder);
   try {
-    const text = JSON.stringify(await createTemplate(server, "shared"));
+    const text = JSON.stringify(await createTemplate({ ...server, folder }, "shared"));
     writePrivateFile(join(folder, "server.json"), text);
     await untilIdle(server.superuser_url);
   } finally {

@@ -20,7 +20,6 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { TestServer } from "../../tests/support/database/database.ts";
-import { EDGE_DENO, edgeDeno } from "../../tests/support/supabase/edge_deno.ts";
 import { UNTESTED_FILE } from "../../tests/support/service/needs_internals.ts";
 import { startPgbouncer } from "../../tests/support/supabase/pgbouncer.ts";
 import { LiveCardRefused, readLiveCardRun } from "./live_card.ts";
@@ -84,12 +83,7 @@ async function runWithProcesses(
 ): Promise<number> {
   const untested = await Deno.makeTempFile();
   try {
-    const { path } = await edgeDeno();
-    const code = await denoTest(selection, server, {
-      ...env,
-      [UNTESTED_FILE]: untested,
-      [EDGE_DENO]: path,
-    });
+    const code = await denoTest(selection, server, { ...env, [UNTESTED_FILE]: untested });
     const names = (await Deno.readTextFile(untested)).split("\n").filter((name) => name !== "")
       .sort();
     console.log(

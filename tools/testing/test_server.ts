@@ -23,7 +23,7 @@ export async function withTestServer<T>(
   return await withServer("payments-test-", MEMORY_BYTES, async (server, folder) => {
     const run = crypto.randomUUID().slice(0, 8);
     try {
-      return await work(await createTemplate(server, run), folder);
+      return await work(await createTemplate({ ...server, folder }, run), folder);
     } finally {
       if (Deno.env.get("TEST_DATABASE_URL")) await dropRun(server.superuser_url, run);
     }
@@ -40,7 +40,10 @@ async function dropRun(superuser_url: string, run: string): Promise<void> {
 
 /** Creates the database that test files copy, and the role that the functions log in as. */
 export async function createTemplate(
-  { superuser_url, programs_home }: Pick<TestServer, "superuser_url" | "programs_home">,
+  { superuser_url, programs_home, folder }: Pick<
+    TestServer,
+    "superuser_url" | "programs_home" | "folder"
+  >,
   run: string,
 ): Promise<TestServer> {
   const template = `pay_test_${run}_template`;
@@ -54,7 +57,7 @@ export async function createTemplate(
   await grantFunctionsRole(sql, functions_role);
   const clone_prefix = `pay_test_${run}_`;
   return {
-    ...{ superuser_url, programs_home, template, functions_role, clone_prefix },
+    ...{ superuser_url, programs_home, folder, template, functions_role, clone_prefix },
     pooler_port: null,
   };
 }

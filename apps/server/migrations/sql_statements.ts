@@ -29,13 +29,14 @@ const OPAQUE = new RegExp(
 export function splitStatements(sql: string): SqlStatement[] {
   const statements: SqlStatement[] = [];
   let start = 0;
+  let line = 1;
   let has_content = false;
   const take = (end: number) => {
     const raw = sql.slice(start, end);
-    const first = start + (raw.length - raw.trimStart().length);
-    if (has_content) {
-      statements.push({ text: raw.trim(), line: lineAt(sql, first) });
-    }
+    const text = raw.trimStart();
+    const lines_before = lineAt(raw, raw.length - text.length) - 1;
+    if (has_content) statements.push({ text: text.trimEnd(), line: line + lines_before });
+    line += lineAt(raw, raw.length) - 1;
     start = end + 1;
     has_content = false;
   };

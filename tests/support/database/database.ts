@@ -9,6 +9,8 @@ import { NO_SERVER, sharedServer } from "./shared_server.ts";
 
 /** The content of the variable TEST_SERVER, which `deno task test` sets for the test files. */
 export interface TestServer {
+  /** A folder of the run, which other accounts can enter. */
+  folder: string;
   superuser_url: string;
   /** The database to copy. */
   template: string;

@@ -8,12 +8,11 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { cacheDir } from "../../../apps/server/data_dir/cache_dir.ts";
 import { outputOf } from "../common/running_command.ts";
+import { oncePerRun } from "../database/once_per_run.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
 const VERSION = "2.1.4";
-/** The variable with the path of the program. `deno task test` finds it once for its files. */
-export const EDGE_DENO = "TEST_EDGE_DENO";
 
 /** The program and its environment variables. */
 interface EdgeDeno {
@@ -21,26 +20,22 @@ interface EdgeDeno {
   env: Record<string, string>;
 }
 
-let found: Promise<EdgeDeno> | undefined;
-
 /**
  * Finds the program. Fetches it and the packages of the functions, so that the output and the time
  * of a function's start do not depend on the cache.
  * @throws {Error} with the message of npm or Deno
  */
-export function edgeDeno(): Promise<EdgeDeno> {
-  return found ??= find();
-}
-
-async function find(): Promise<EdgeDeno> {
+export async function edgeDeno(): Promise<EdgeDeno> {
   const env = {
     DENO_DIR: join(cacheFolder(), `payments-deno-${VERSION}`),
     DENO_TLS_CA_STORE: "mozilla,system",
     DENO_NO_UPDATE_CHECK: "1",
     NO_COLOR: "1",
   };
-  const known = Deno.env.get(EDGE_DENO);
-  if (known !== undefined) return { path: known, env };
+  return { path: await oncePerRun("edge_deno", () => find(env)), env };
+}
+
+async function find(env: EdgeDeno["env"]): Promise<string> {
   const show_path = ["eval", "--no-lock", "--no-config", "console.log(Deno.execPath())"];
   const path = (await outputOf(["npx", "-y", `deno@${VERSION}`, ...show_path], { env })).trim();
   for (const name of FUNCTIONS) {
@@ -52,7 +47,7 @@ async function find(): Promise<EdgeDeno> {
     const cache = ["cache", "--no-lock", "--config", join(folder, "deno.json"), ...modules];
     await outputOf([path, ...cache], { env });
   }
-  return { path, env };
+  return path;
 }
 
 /** The DENO_DIR of this run if it is set, or else a folder that later runs use again. */

@@ -2,21 +2,23 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { runCommand } from "../common/running_command.ts";
+import { outputOf, runCommand } from "../common/running_command.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const CLI = "supabase@3.1.0";
 /** A token in the form that the CLI requires. The CLI sends it only to a stand-in on loopback. */
 const ACCESS_TOKEN = `sbp_${"0".repeat(40)}`;
-/** A script in place of `npx`. It runs the real one with a profile that names the stand-ins. */
+/** A script in place of `npx`. It runs the CLI with a profile that names the stand-ins. */
 const NPX = `#!/bin/sh
 PATH=$REAL_PATH
+[ "$1 $2" = "-y ${CLI}" ] || exit 1
+shift 2
 for arg; do
   shift
   if [ "$arg" = --remote ]; then arg="--remote=$PROJECT_DB_URL"; fi
   set -- "$@" "$arg"
 done
-exec npx "$@" --profile "$PROFILE"
+exec "$SUPABASE" "$@" --profile "$PROFILE"
 `;
 /** The reference of a project, in the form that Supabase uses. */
 export const PROJECT_REF = "abcdefghijklmnopqrst";
@@ -30,19 +32,17 @@ export async function copyProject() {
   for (const name of ["deno.json", "deno.lock"]) {
     await Deno.copyFile(join(ROOT, name), join(path, name));
   }
+  // npx takes as long as a command of the CLI, so it runs once.
+  const find = ["npx", "-y", `--package=${CLI}`, "-c", "command -v supabase"];
+  const program = (await outputOf(find, { env: { npm_config_loglevel: "error" } })).trim();
   const run = (args: string[], env: Record<string, string> = {}) => {
-    const own = {
-      SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
-      DO_NOT_TRACK: "1",
-      // npx prints nothing while it installs the CLI.
-      npm_config_loglevel: "error",
-    };
+    const own = { SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN, DO_NOT_TRACK: "1" };
     return runCommand({ args, cwd: path, env: { ...own, ...env } });
   };
   return {
     path,
     /** Runs a command: `run("db", "push", …)`. */
-    run: (...args: string[]) => run(["npx", "-y", CLI, "--workdir", path, ...args]),
+    run: (...args: string[]) => run([program, "--workdir", path, ...args]),
     /**
      * Runs a script of a document in the copy. The script calls `npx -y supabase@<version>`, which
      * gets the profile of a stand-in, and this database in place of the project's.
@@ -55,6 +55,7 @@ export async function copyProject() {
         return await run(["bash", "-e", "-c", script], {
           PATH: `${folder}:${PATH}`,
           REAL_PATH: PATH,
+          SUPABASE: program,
           PROFILE: profile,
           PROJECT_DB_URL: database_url,
         });

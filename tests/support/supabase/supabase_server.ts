@@ -4,6 +4,7 @@
  * installed.
  */
 
+import { outputOf } from "../common/running_command.ts";
 import { until } from "../common/until.ts";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +18,7 @@ import { launchPostgres } from "../../../apps/server/postgres/postgres_process.t
 import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
 import { connect, testServer } from "../database/database.ts";
+import { oncePerRun } from "../database/once_per_run.ts";
 import { STAND_INS } from "../database/scheduled_database.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
@@ -72,28 +74,9 @@ export async function startSupabaseServer(
   const account = await postgresAccount();
   const programs = await programsFor(version, offers_extensions ? folder : null);
   const path = join(disks?.data ?? folder, "data");
-  const wal = disks?.wal && join(disks.wal, "wal");
-  const password = randomPassword();
-  const password_file = join(folder, "password");
-  await Deno.writeTextFile(password_file, password);
-  const folders = wal === undefined ? [path] : [path, wal];
-  for (const each of folders) await Deno.mkdir(each, { mode: 0o700 });
-  for (const each of [...folders, password_file]) await giveTo(account, each);
-  const made = await new Deno.Command(programs.initdb, {
-    args: [
-      `--pgdata=${path}`,
-      "--username=supabase_admin",
-      `--pwfile=${password_file}`,
-      "--auth=scram-sha-256",
-      "--encoding=UTF8",
-      "--locale=C.UTF-8",
-      "--no-sync",
-      ...(wal === undefined ? [] : [`--waldir=${wal}`]),
-    ],
-    cwd: folder,
-    ...account,
-  }).output();
-  if (!made.success) throw new Error(new TextDecoder().decode(made.stderr));
+  const password = disks?.wal === undefined
+    ? await copyCluster(version, programs, path)
+    : await makeCluster(programs, path, join(disks.wal, "wal"));
   const launch = async (port: number) =>
     await launchPostgres(
       programs,
@@ -138,6 +121,47 @@ export async function startSupabaseServer(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Copies the cluster of this version. Returns the password of its superuser. */
+async function copyCluster(
+  version: Version,
+  programs: PostgresPrograms,
+  path: string,
+): Promise<string> {
+  const name = `supabase_${version}`;
+  const original = join(testServer().folder, `${name}_data`);
+  const password = await oncePerRun(name, () => makeCluster(programs, original));
+  await outputOf(["cp", "-pR", original, path]);
+  return password;
+}
+
+/** Makes a cluster. Returns the password of its superuser. */
+async function makeCluster(
+  programs: PostgresPrograms,
+  path: string,
+  wal?: string,
+): Promise<string> {
+  const account = await postgresAccount();
+  const password = randomPassword();
+  const password_file = `${path}_password`;
+  await Deno.writeTextFile(password_file, password);
+  const folders = wal === undefined ? [path] : [path, wal];
+  for (const each of folders) await Deno.mkdir(each, { mode: 0o700 });
+  for (const each of [...folders, password_file]) await giveTo(account, each);
+  await outputOf([
+    programs.initdb,
+    `--pgdata=${path}`,
+    "--username=supabase_admin",
+    `--pwfile=${password_file}`,
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    "--locale=C.UTF-8",
+    "--no-sync",
+    ...(wal === undefined ? [] : [`--waldir=${wal}`]),
+  ], { cwd: dirname(path), account });
+  await Deno.remove(password_file);
+  return password;
 }
 
 /** Finds the programs. With extensions they are installed in a folder of their own. */

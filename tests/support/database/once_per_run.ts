@@ -1,0 +1,16 @@
+/** Work that is done once for all test files of a run. */
+
+import { join } from "node:path";
+import { testServer } from "./database.ts";
+
+/** Returns the text that the first file that asks for this name makes. Others wait for it. */
+export async function oncePerRun(name: string, make: () => Promise<string>): Promise<string> {
+  const path = join(testServer().folder, name);
+  using file = await Deno.open(path, { create: true, append: true });
+  await file.lock(true);
+  const found = await Deno.readTextFile(path);
+  if (found !== "") return found;
+  const made = await make();
+  await Deno.writeTextFile(path, made);
+  return made;
+}
