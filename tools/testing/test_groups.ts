@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { SLOWEST } from "./test_files.ts";
 
 const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.meta.url).href;
-const GROUP_FILES = 6;
+const GROUP_FILES = 20;
 /** Tests that start programs take longer. */
 const PROGRAM_GROUP_FILES = 3;
 const WITH_PROGRAMS =
@@ -24,9 +24,10 @@ const LEAST_FILES = 20;
 const PREFIX_END = /\/group_\d{3}_test\.ts => (?=\.\/)/;
 
 /**
- * Writes a module for each worker and returns their paths. The slowest files come first and have
- * workers of their own, then those that start programs. A few files are returned as they are.
- * @param files paths relative to `root`
+ * Writes a module for each worker and returns their paths. Files that start programs come first, of
+ * which the slowest have workers of their own. The others are dealt to workers that take about the
+ * same time. A few files are returned as they are.
+ * @param files paths relative to `root`, the slowest first
  */
 export async function shareWorkers(
   files: readonly string[],
@@ -34,13 +35,17 @@ export async function shareWorkers(
   root: string,
 ): Promise<string[]> {
   if (files.length < LEAST_FILES) return [...files];
-  const sizeOf = (file: string) =>
-    SLOWEST.includes(file) ? 1 : startsPrograms(file) ? PROGRAM_GROUP_FILES : GROUP_FILES;
-  const groups = [1, PROGRAM_GROUP_FILES, GROUP_FILES].flatMap((size) => {
-    const of_size = files.filter((file) => sizeOf(file) === size);
-    const count = Math.ceil(of_size.length / size);
-    return Array.from({ length: count }, (_, i) => of_size.slice(i * size, (i + 1) * size));
-  });
+  const slow = files.filter((file) => startsPrograms(file) && SLOWEST.includes(file));
+  const programs = files.filter((file) => startsPrograms(file) && !slow.includes(file));
+  const others = files.filter((file) => !startsPrograms(file));
+  const count = Math.ceil(others.length / GROUP_FILES);
+  const groups = [
+    ...slow.map((file) => [file]),
+    ...programs.flatMap((_, i) =>
+      i % PROGRAM_GROUP_FILES === 0 ? [programs.slice(i, i + PROGRAM_GROUP_FILES)] : []
+    ),
+    ...Array.from({ length: count }, (_, i) => others.filter((_, at) => at % count === i)),
+  ];
   return await Promise.all(groups.map(async (group, i) => {
     const path = join(folder, `group_${String(i).padStart(3, "0")}_test.ts`);
     const lines = group.map((file) => {
