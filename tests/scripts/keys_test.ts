@@ -237,13 +237,12 @@ Deno.test("deno task keys names DATABASE_URL if the database is unavailable or n
 Deno.test("deno task keys uses the embedded server, running or not", (t) =>
   withTemporaryFolder(async (data_dir) => {
     const env = { DATA_DIR: data_dir };
-    const keys = (...args: string[]) => runOperatorProgram(env, "keys", ...args);
     const url_path = join(data_dir, "operator_url");
-    const made = await keys("create", "--mode", "test");
+    const made = await runOperatorProgram(env, "keys", "create", "--mode", "test");
     await t.step("it starts the server for the command if none runs", async () => {
       assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_/);
-      const live = await keys("create", "--mode", "live");
+      const live = await keys(env, "create", "--mode", "live");
       assert.match(live.out, /^sk_live_/, live.said);
       await assert.rejects(Deno.stat(join(data_dir, "postgres", "postmaster.pid")));
     });
@@ -254,16 +253,16 @@ Deno.test("deno task keys uses the embedded server, running or not", (t) =>
     await t.step("it uses the server of a running start", async () => {
       assert.equal((await Deno.stat(url_path)).mode! & 0o777, 0o600);
       assert.equal(await status(made.out.trim()), 200);
-      const listed = await keys("list");
+      const listed = await keys(env, "list");
       assert.equal(listed.out.match(/^demo (test|live) env_/gm)!.length, 2, listed.out);
-      const done = await keys("revoke", idIn(made), "--yes");
+      const done = await keys(env, "revoke", idIn(made), "--yes");
       assert.equal(done.code, 0, done.said);
       assert.equal(await status(made.out.trim()), 401);
     });
     await t.step("after kill -9 it ignores the address of the dead server", async () => {
       await start.end("SIGKILL");
       assert.ok((await Deno.stat(url_path)).isFile);
-      const listed = await keys("list");
+      const listed = await keys(env, "list");
       assert.equal(listed.code, 0, listed.said);
       assert.match(listed.out, new RegExp(`${idIn(made)} .*revoked `));
       await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);

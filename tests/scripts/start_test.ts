@@ -13,7 +13,7 @@ import {
   readCredentials,
   runStart,
 } from "../support/local/local_start.ts";
-import { runOperatorProgram } from "../support/local/operator.ts";
+import { runOperator } from "../support/local/operator.ts";
 import { runCommand } from "../support/common/running_command.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
@@ -179,7 +179,65 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
       assert.match(output, /"route":"GET \/api-v1-payments\/v1\/payments","status":200/);
       assert.equal(code, 0);
     });
+
+    await t.step({
+      name: "it ends when the `deno task` that launched it is killed",
+      ignore: Deno.build.os === "windows",
+      fn: () => killLauncher(data_dir),
+    });
+    await t.step("it migrates an older data folder, and refuses one of another version", () => {
+      return changeVersions(data_dir);
+    });
   }));
+
+/** Kills the `deno task` that has launched a start. */
+async function killLauncher(data_dir: string): Promise<void> {
+  const start = await launchStart({ DATA_DIR: data_dir }, ["task", "--cwd", PROJECT_DIR, "start"]);
+  // The output ends when the last process that holds it has ended.
+  const { output } = await start.end("SIGKILL");
+  assert.match(output, /Stopping\n$/);
+  assert.equal(await postmasterOf(data_dir), null);
+}
+
+/** Migrates an older data folder, and refuses one of another version. */
+async function changeVersions(data_dir: string): Promise<void> {
+  const env = { DATA_DIR: data_dir };
+  const refused = async (message: RegExp) => {
+    const { code, output } = await runStart(env);
+    const listed = await runOperator(env, "keys", "list");
+    assert.deepEqual([code, listed.code], [1, 1]);
+    for (const text of [output, listed.said]) assert.match(text, message);
+  };
+  const record = async (change: (sql: postgres.Sql) => Promise<unknown>) => {
+    const start = await launchStart(env);
+    const url = await Deno.readTextFile(join(data_dir, "operator_url"));
+    await using sql = connect(url.trim());
+    await change(sql);
+    await start.end();
+  };
+  const migrations = "supabase_migrations.schema_migrations";
+  const newest = `select max(version) from ${migrations}`;
+  // As if the newest migration had been added since.
+  let removed: postgres.Row[] = [];
+  await record(async (sql) => {
+    removed = await sql.unsafe(
+      `delete from ${migrations} where version = (${newest}) returning version as max`,
+    );
+  });
+  await record(async (sql) => {
+    assert.deepEqual([...await sql.unsafe(newest)], [...removed]);
+    await sql.unsafe(`insert into ${migrations} (version) values ('30000101000000')`);
+  });
+  await refused(
+    /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* created by a newer version\. Nothing was changed: start the version that created it, or set DATA_DIR to a new folder$/m,
+  );
+  const version = join(data_dir, "postgres", "PG_VERSION");
+  await Deno.writeTextFile(version, "16\n");
+  await refused(
+    /^The databases in "[^"]*" are of PostgreSQL 16, and this .* PostgreSQL 17\. Nothing was/m,
+  );
+  assert.equal(await Deno.readTextFile(version), "16\n");
+}
 
 Deno.test("deno task start names PORT if it is in use, before it starts anything", () =>
   withTemporaryFolder(async (data_dir) => {
@@ -190,46 +248,6 @@ Deno.test("deno task start names PORT if it is in use, before it starts anything
     assert.equal(code, 1);
     assert.match(output, new RegExp(`^PORT ${port} is in use .*\\n$`));
     await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
-  }));
-
-Deno.test("deno task start migrates an older data folder, and refuses one of another version", () =>
-  withTemporaryFolder(async (data_dir) => {
-    const env = { DATA_DIR: data_dir };
-    const refused = async (message: RegExp) => {
-      const { code, output } = await runStart(env);
-      const listed = await runOperatorProgram(env, "keys", "list");
-      assert.deepEqual([code, listed.code], [1, 1]);
-      for (const text of [output, listed.said]) assert.match(text, message);
-    };
-    const record = async (change: (sql: postgres.Sql) => Promise<unknown>) => {
-      const start = await launchStart(env);
-      const url = await Deno.readTextFile(join(data_dir, "operator_url"));
-      await using sql = connect(url.trim());
-      await change(sql);
-      await start.end();
-    };
-    const migrations = "supabase_migrations.schema_migrations";
-    const newest = `select max(version) from ${migrations}`;
-    // As if the newest migration had been added since.
-    let removed: postgres.Row[] = [];
-    await record(async (sql) => {
-      removed = await sql.unsafe(
-        `delete from ${migrations} where version = (${newest}) returning version as max`,
-      );
-    });
-    await record(async (sql) => {
-      assert.deepEqual([...await sql.unsafe(newest)], [...removed]);
-      await sql.unsafe(`insert into ${migrations} (version) values ('30000101000000')`);
-    });
-    await refused(
-      /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* created by a newer version\. Nothing was changed: start the version that created it, or set DATA_DIR to a new folder$/m,
-    );
-    const version = join(data_dir, "postgres", "PG_VERSION");
-    await Deno.writeTextFile(version, "16\n");
-    await refused(
-      /^The databases in "[^"]*" are of PostgreSQL 16, and this .* PostgreSQL 17\. Nothing was/m,
-    );
-    assert.equal(await Deno.readTextFile(version), "16\n");
   }));
 
 Deno.test("deno task start uses DATABASE_URL and starts no server of its own", () =>
@@ -263,24 +281,6 @@ Deno.test("deno task start names DATABASE_URL if its server is unavailable", () 
     assert.match(output, /^DATABASE_URL /);
     assert.doesNotMatch(output, /hush/);
   }));
-
-Deno.test({
-  name: "deno task start ends when the `deno task` that launched it is killed",
-  ignore: Deno.build.os === "windows",
-  fn: () =>
-    withTemporaryFolder(async (data_dir) => {
-      const start = await launchStart({ DATA_DIR: data_dir }, [
-        "task",
-        "--cwd",
-        PROJECT_DIR,
-        "start",
-      ]);
-      // The output ends when the last process that holds it has ended.
-      const { output } = await start.end("SIGKILL");
-      assert.match(output, /Stopping\n$/);
-      assert.equal(await postmasterOf(data_dir), null);
-    }),
-});
 
 const LAUNCH = new URL("../../apps/server/local/launch.ts", import.meta.url);
 const SHUTDOWN = new URL("../../apps/server/local/shutdown.ts", import.meta.url);
