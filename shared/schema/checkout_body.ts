@@ -16,6 +16,7 @@ import {
   wholePerson,
 } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
+import { rule, type RuleContext } from "./rule.ts";
 import {
   AmountMinor,
   amountOf,
@@ -96,15 +97,15 @@ const CheckoutFields = z.object({
   ),
 });
 
-export const CreateCheckoutBody = CheckoutFields.superRefine(sameAmount)
-  .superRefine(requiredAmount).superRefine(wholePerson).superRefine(agreeingMembers)
+export const CreateCheckoutBody = CheckoutFields.check(rule(sameAmount))
+  .check(rule(requiredAmount)).check(rule(wholePerson)).check(rule(agreeingMembers))
   .describe("A checkout. An amount of 0 with `save` only saves an instrument");
 export type CreateCheckoutBody = z.infer<typeof CreateCheckoutBody>;
 
 /** Refuses members that do not go together. */
 function agreeingMembers(
   body: z.output<typeof CheckoutFields>,
-  context: z.RefinementCtx,
+  context: RuleContext,
 ): void {
   const refuse = (path: (string | number)[], message: string) =>
     context.addIssue({ code: "custom", path, message });

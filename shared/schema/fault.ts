@@ -17,6 +17,7 @@ import { MAX_FAULT_DELAY_MS, MAX_IDEMPOTENCY_KEY } from "./limits.ts";
 import { page } from "./list.ts";
 import { MethodKind } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
+import { rule, type RuleContext } from "./rule.ts";
 import { id, Instant } from "./values.ts";
 
 /** Most times that a fault can be declared to happen. The service chose the number. */
@@ -74,7 +75,7 @@ function checkFault(
     where?: FaultConditions | undefined;
     delay_ms?: number | undefined;
   },
-  context: z.RefinementCtx,
+  context: RuleContext,
 ): void {
   const refuse = (path: string[], message: string) =>
     context.addIssue({ code: "custom", path, message });
@@ -119,7 +120,7 @@ export const CreateFaultBody = z.object({
     "Conditions that a target has to match. Without conditions every target of the kind matches",
   ),
   delay_ms: DelayMs.optional().describe("The duration of a `delay` in milliseconds"),
-}).superRefine(checkFault).describe(
+}).check(rule(checkFault)).describe(
   "A fault to declare: the next matching targets fail in this way",
 );
 export type CreateFaultBody = z.infer<typeof CreateFaultBody>;

@@ -16,6 +16,7 @@ import {
 } from "./limits.ts";
 import { MethodKind } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
+import { rule, type RuleContext } from "./rule.ts";
 import {
   DisputeStatus,
   InstrumentStatus,
@@ -63,11 +64,11 @@ export function page(prefix: IdPrefix) {
 
 /**
  * Refuses a query that names two of a payment, a transfer and an instrument. A list shows the items
- * of one of them. Used with `superRefine`.
+ * of one of them. Used with `rule`.
  */
 export function oneSubject(
   query: Partial<Record<typeof SUBJECTS[number], string | undefined>>,
-  context: z.core.$RefinementCtx,
+  context: RuleContext,
 ): void {
   const [first, second] = SUBJECTS.filter((name) => query[name] !== undefined);
   if (second === undefined) return;
@@ -117,14 +118,14 @@ export const PaymentTotalsQuery = z.object({
   status: PaymentStatus.optional().describe("Only payments in this status"),
   currency: Currency.optional().describe("Only payments in this currency"),
   method_kind: MethodKind.optional().describe("Only payments by this kind of method"),
-}).superRefine(({ from, span }, context) => {
+}).check(rule(({ from, span }, context) => {
   if (span === undefined || from !== undefined) return;
   context.addIssue({
     code: "custom",
     path: ["from"],
     message: 'is required with "span": send the time at which the first span begins',
   });
-});
+}));
 
 export const ListRefundsQuery = z.object({
   ...page("re_"),
@@ -165,7 +166,7 @@ export const ListLedgerEntriesQuery = z.object({
   transaction_id: id("txn_").optional().describe("Only entries of this ledger transaction"),
   account: LedgerAccount.optional().describe("Only entries of this account"),
   currency: Currency.optional().describe("Only entries in this currency"),
-}).superRefine(oneSubject);
+}).check(rule(oneSubject));
 
 export const ListTransfersQuery = z.object({
   ...page("tr_"),

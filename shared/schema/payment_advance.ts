@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod";
+import { rule } from "./rule.ts";
 import { DisputeReason, PaymentStatus } from "./statuses.ts";
 import { ReturnCode, returnCodeOfFailure } from "./payment_body.ts";
 import { AmountMinor } from "./values.ts";
@@ -20,7 +21,7 @@ export const AdvancePaymentBody = z.object({
       "payment as `to`",
   ),
   return_code: ReturnCode.optional(),
-}).superRefine(returnCodeOfFailure).superRefine(({ to, reason, amount_received }, context) => {
+}).check(rule(returnCodeOfFailure)).check(rule(({ to, reason, amount_received }, context) => {
   if (reason !== undefined && to !== "chargeback") {
     const message = 'is only for an advance to "chargeback": remove it';
     context.addIssue({ code: "custom", path: ["reason"], message });
@@ -29,4 +30,4 @@ export const AdvancePaymentBody = z.object({
     const message = `cannot be sent with an advance to "${to}": remove it`;
     context.addIssue({ code: "custom", path: ["amount_received"], message });
   }
-}).describe("The status to move to");
+})).describe("The status to move to");

@@ -17,6 +17,7 @@ import {
 import { IbanInput } from "./bank_account.ts";
 import { MAX_AMOUNT_MINOR, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
 import { mustBe, replaceable } from "./requirement.ts";
+import { rule, type RuleContext } from "./rule.ts";
 import {
   AmountAlias,
   AmountMinor,
@@ -58,7 +59,7 @@ export const ReturnCode = mustBe(
 /** Refuses a return code with another status than `failed`. */
 export function returnCodeOfFailure(
   { to, return_code }: { to: string; return_code?: string | undefined },
-  context: z.RefinementCtx,
+  context: RuleContext,
 ): void {
   if (return_code === undefined || to === "failed") return;
   const message = 'is only for an advance to "failed": remove it';
@@ -102,7 +103,7 @@ const CardMembers = z.object({
 
 /** A card in the body of a create: a token, or with a test key the number of a test card. */
 export const CardInput = mustBe(
-  CardMembers.superRefine(tokenOrNumber).describe(
+  CardMembers.check(rule(tokenOrNumber)).describe(
     "A card: `token`, or with a test key `number`, `exp_month`, `exp_year` and `cvc` of a test " +
       "card",
   ),
@@ -113,7 +114,7 @@ export type CardInput = z.infer<typeof CardInput>;
 /** Refuses a token beside other members, and a card without a token that lacks a member. */
 function tokenOrNumber(
   card: z.infer<typeof CardMembers>,
-  context: z.core.$RefinementCtx,
+  context: RuleContext,
 ): void {
   const { token, ...number } = card;
   if (token !== undefined) {
@@ -238,7 +239,7 @@ const [CreatedAmount, CreatedAmountMinor] = [AmountAlias, AmountMinor].map((sche
 /** Refuses an amount of 0 that saves nothing, as other bodies do. */
 function nothingOnlySaves(
   body: { amount?: number | undefined; amount_minor?: number | undefined; save?: unknown },
-  context: z.RefinementCtx,
+  context: RuleContext,
 ): void {
   if (body.save !== undefined) return;
   for (const name of ["amount", "amount_minor"] as const) {
@@ -253,7 +254,7 @@ function nothingOnlySaves(
 /** Refuses a person without an e-mail address, unless an instrument has it. */
 export function wholePerson(
   body: { customer?: PersonIn | undefined; payer?: PersonIn | undefined; instrument?: unknown },
-  context: z.RefinementCtx,
+  context: RuleContext,
 ): void {
   if (body.instrument !== undefined) return;
   for (const name of ["customer", "payer"] as const) {
@@ -270,7 +271,7 @@ type PersonIn = z.infer<typeof PersonInput>;
 /** Refuses a mandate that lacks a member, unless `save` makes it. */
 function wholeMandate(
   { mandate, save }: { mandate?: z.infer<typeof MandateInput> | undefined; save?: unknown },
-  context: z.RefinementCtx,
+  context: RuleContext,
 ): void {
   if (mandate === undefined || save !== undefined) return;
   for (const name of ["id", "sequence"] as const) {
@@ -294,7 +295,7 @@ export const ABOUT_INSTRUMENTS =
 /** Refuses a member beside the instrument that replaces it, before any fault within the member. */
 function instrumentAlone(
   body: Partial<Record<typeof REPLACED[number] | "instrument", unknown>>,
-  { issues }: z.core.$RefinementCtx,
+  { issues }: RuleContext,
 ): void {
   const name = body.instrument !== undefined && REPLACED.find((name) => body[name] !== undefined);
   if (!name) return;
@@ -340,14 +341,14 @@ export const CreatePaymentBody = z.object({
   return_url: ReturnUrl.optional(),
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
-}).superRefine((body, context) => {
+}).check(rule((body, context) => {
   // As one check, because zod takes time for each.
   sameAmount(body, context);
   requiredAmount(body, context);
   wholePerson(body, context);
   nothingOnlySaves(body, context);
   wholeMandate(body, context);
-}).superRefine(instrumentAlone, { when: () => true }).describe(
+})).check(rule(instrumentAlone, { when: () => true })).describe(
   "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
     "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. " +
     ABOUT_INSTRUMENTS,
@@ -357,7 +358,7 @@ export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 export const CapturePaymentBody = z.object({
   amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
-}).superRefine(sameAmount).describe(
+}).check(rule(sameAmount)).describe(
   "Without an amount the request captures the whole authorized amount",
 );
 export type CapturePaymentBody = z.infer<typeof CapturePaymentBody>;

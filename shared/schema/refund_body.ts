@@ -5,6 +5,7 @@ import { REFUND_REASONS } from "../core/vocabulary.ts";
 import { PARTIAL_ADDRESS, PAYEE, Speed } from "./bank_account.ts";
 import { ReturnCode, returnCodeOfFailure } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
+import { rule } from "./rule.ts";
 import { RefundStatus } from "./statuses.ts";
 import { AmountAlias, AmountMinor, Metadata, sameAmount } from "./values.ts";
 
@@ -46,7 +47,7 @@ export const CreateRefundBody = z.object({
   metadata: Metadata.optional(),
   destination: RefundDestinationInput.optional(),
   speed: Speed.optional(),
-}).superRefine(sameAmount).describe(
+}).check(rule(sameAmount)).describe(
   "Without an amount the request refunds the rest of the payment. A payment that was sent to an " +
     "address needs `destination`",
 );
@@ -56,4 +57,4 @@ export type CreateRefundBody = z.infer<typeof CreateRefundBody>;
 export const AdvanceRefundBody = z.object({
   to: RefundStatus,
   return_code: ReturnCode.optional(),
-}).superRefine(returnCodeOfFailure).describe("The status to move to");
+}).check(rule(returnCodeOfFailure)).describe("The status to move to");

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { PAYEE_WITH_ADDRESS, Speed } from "./bank_account.ts";
 import { ReturnCode, returnCodeOfFailure, WalletInput } from "./payment_body.ts";
 import { mustBe } from "./requirement.ts";
+import { rule } from "./rule.ts";
 import { TransferStatus } from "./statuses.ts";
 import {
   AmountAlias,
@@ -32,7 +33,7 @@ export const CreateTransferBody = z.object({
   description: Description.optional(),
   metadata: Metadata.optional(),
   settlement: Settlement.optional(),
-}).superRefine(sameAmount).superRefine(requiredAmount)
+}).check(rule(sameAmount)).check(rule(requiredAmount))
   .describe("One of `amount` and `amount_minor` is required");
 export type CreateTransferBody = z.infer<typeof CreateTransferBody>;
 
@@ -40,4 +41,4 @@ export type CreateTransferBody = z.infer<typeof CreateTransferBody>;
 export const AdvanceTransferBody = z.object({
   to: TransferStatus,
   return_code: ReturnCode.optional(),
-}).superRefine(returnCodeOfFailure).describe("The status to move to");
+}).check(rule(returnCodeOfFailure)).describe("The status to move to");

@@ -18,6 +18,7 @@ import {
   MAX_NAME,
 } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
+import { type RuleContext } from "./rule.ts";
 
 export function id(prefix: IdPrefix) {
   return mustBe(
@@ -166,7 +167,7 @@ export interface NamedTwice {
 }
 
 /** Refuses a body whose two amounts differ. */
-export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
+export function sameAmount(body: NamedTwice, context: RuleContext): void {
   const { amount, amount_minor } = body;
   if (amount !== undefined && amount_minor !== undefined && amount !== amount_minor) {
     context.addIssue({
@@ -177,7 +178,7 @@ export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
   }
 }
 
-export function requiredAmount(body: NamedTwice, context: z.RefinementCtx): void {
+export function requiredAmount(body: NamedTwice, context: RuleContext): void {
   if (amountOf(body) !== undefined) return;
   // zod also calls this function if the currency is refused.
   const currency = body.currency && isCurrency(body.currency) ? body.currency : "EUR";

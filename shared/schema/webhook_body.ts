@@ -12,6 +12,7 @@ import { EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
 import { oneSubject, page } from "./list.ts";
 import { mustBe, replaceable } from "./requirement.ts";
+import { rule } from "./rule.ts";
 import { id, Metadata } from "./values.ts";
 
 /** Longest time in seconds that older secrets sign after a rotation (contract §4). */
@@ -61,11 +62,11 @@ export const CreateWebhookEndpointBody = z.object({
   events: Subscriptions.default(["*"]).describe("The types of events that the endpoint receives"),
   description: Notes.optional(),
   metadata: Metadata.optional(),
-}).superRefine(({ delivery, url }, context) => {
+}).check(rule(({ delivery, url }, context) => {
   if ((delivery === "url") === (url !== undefined)) return;
   const message = delivery === "url" ? URL_RULES.required : URL_RULES.refused;
   context.addIssue({ code: "custom", path: ["url"], message });
-}).describe("A new webhook endpoint");
+})).describe("A new webhook endpoint");
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
 export const EndpointStatus = z.enum(ENDPOINT_STATUSES)
@@ -131,7 +132,7 @@ export const ListWebhookDeliveriesQuery = z.object({
   instrument_id: id("ins_").optional()
     .describe("Only deliveries of `instrument.*` events of this instrument"),
   status: DeliveryStatus.optional().describe("Only deliveries in this status"),
-}).superRefine(oneSubject);
+}).check(rule(oneSubject));
 
 export const ListEventsQuery = z.object({
   ...page("evt_"),
@@ -143,4 +144,4 @@ export const ListEventsQuery = z.object({
   instrument_id: id("ins_").optional()
     .describe("Only events of this instrument, and of payments that have saved or used it"),
   request_id: id("req_").optional().describe("Only events that this request has caused"),
-}).superRefine(oneSubject);
+}).check(rule(oneSubject));

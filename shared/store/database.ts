@@ -164,9 +164,15 @@ class ConnectionPool {
   /** Throws the driver's error. */
   async run<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]> {
     const connection = this.#free.pop() ?? await this.#wait();
+    const sent = [...parameters];
+    const query = connection.unsafe(text, sent, { prepare: this.#prepare });
     try {
-      return await connection.unsafe(text, [...parameters], { prepare: this.#prepare }) as Row[];
+      return (await query).splice(0) as Row[];
     } finally {
+      // V8 keeps the object of a statement until the next full collection, because it assigns new
+      // functions to members (shared/schema/rule.ts). So it must not hold the texts and rows.
+      sent.length = 0;
+      Object.assign(query, { parameters: [] });
       this.#release(connection);
     }
   }

@@ -1,6 +1,7 @@
 /**
  * Rules of `deno lint` for the house (docs/architecture.md §1): imports follow the arrows between
- * the folders, and only the provider events move a payment, refund, dispute or transfer.
+ * the folders, only the provider events move a payment, refund, dispute or transfer, and no request
+ * leaves its values in the old generation.
  */
 
 const ROOT = new URL("../../", import.meta.url);
@@ -145,6 +146,20 @@ const plugin: Deno.lint.Plugin = {
           ImportExpression: (node) => {
             if (node.source.type === "Literal") check(node, String(node.source.value), []);
           },
+        };
+      },
+    },
+    held: {
+      create(context) {
+        if (!pathOf(context.filename).startsWith("shared/")) return {};
+        // V8 places such a function in the old generation (shared/schema/rule.ts).
+        const message = "a function assigned to a member, as by superRefine, holds its values " +
+          "until the next full collection";
+        const check = (node: Deno.lint.Node) => context.report({ node, message });
+        return {
+          "AssignmentExpression[left.type='MemberExpression'][right.type=/FunctionExpression$/]":
+            check,
+          "MemberExpression[property.name='superRefine']": check,
         };
       },
     },
