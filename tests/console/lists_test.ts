@@ -209,7 +209,8 @@ consoleCase(
     await make(`payments/${paid}/refund`, { amount: 700, reason: "duplicate" });
     await make(`payments/${waiting}/refund`, { amount: 300 });
     await pay({ outcome: "chargeback", amount_minor: 900 });
-    const { page, rows, showsRows, field, press, see, go, hash, region } = await enter("#/refunds");
+    const on = await enter("#/refunds");
+    const { page, rows, showsRows, field, press, see, go, fresh, hash, region } = on;
 
     await step("refunds of all payments, filtered by status", async () => {
       await showsRows("Refunds", 2);
@@ -249,8 +250,7 @@ consoleCase(
         const response = await route.fetch();
         await route.fulfill({ response, json: { ...await response.json(), has_more: true } });
       });
-      await go("balance");
-      await go(`payments/${paid}`);
+      await fresh(`payments/${paid}`);
       await cut.waitFor();
       await page.unrouteAll({ behavior: "wait" });
     });

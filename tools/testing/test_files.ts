@@ -42,35 +42,29 @@ const PURE = "--pure";
 const NIGHT = "--night";
 const ALL_TESTS = "tests";
 /**
- * The slowest files, as `--times` shows them. A slow file that starts last runs alone at the end,
- * so each is the first of its folder. Deno starts folders with longer paths first.
+ * The slowest files, as `--times` shows them, without those that share a browser (test_groups.ts). A
+ * slow file that starts last runs alone at the end, so each is the first of its folder. Deno starts
+ * folders with longer paths first.
  */
 export const SLOWEST: readonly string[] = [
   "tests/package/package_test.ts",
   "tests/cells/move_test.ts",
-  "tests/console/views_test.ts",
   "tests/examples/shops_test.ts",
   "tests/supabase/push_test.ts",
-  "tests/scripts/reference_site_test.ts",
   "tests/supabase/deploy_test.ts",
   "tests/openapi/generated_clients_test.ts",
   "tests/supabase/outage_test.ts",
   "tests/core/linear_time_test.ts",
-  "tests/checkout/pay_test.ts",
-  "tests/checkout/states_test.ts",
   "tests/live/bank_results_test.ts",
-  "tests/console/keyboard_test.ts",
   "tests/database/list_rows_test.ts",
   "tests/scripts/start_test.ts",
   "tests/documents/readme_test.ts",
   "tests/documents/docs_site_test.ts",
   "tests/model/model_test.ts",
-  "tests/console/live_test.ts",
   "tests/examples/supabase_orders_test.ts",
   "tests/http/seeded_run_test.ts",
   "tests/fuzz/openapi_fuzz_test.ts",
   "tests/end_to_end/client_package_test.ts",
-  "tests/console/forms_test.ts",
   "tests/scripts/archive_test.ts",
   "tests/races/late_results_test.ts",
   "tests/races/moves_test.ts",

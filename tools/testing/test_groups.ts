@@ -11,6 +11,9 @@ const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.met
 const GROUP_FILES = 20;
 /** Tests that start programs take longer. */
 const PROGRAM_GROUP_FILES = 3;
+/** These tests share a local start and a browser too. In this number no worker is far longer. */
+const BROWSER_GROUP_FILES = 5;
+const IN_BROWSER = /^tests\/(checkout|console)\/|\/reference_site_test\.ts$/;
 const WITH_PROGRAMS =
   /^tests\/(cells|chaos|checkout|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|supabase)\//;
 
@@ -24,9 +27,9 @@ const LEAST_FILES = 20;
 const PREFIX_END = /\/group_\d{3}_test\.ts => (?=\.\/)/;
 
 /**
- * Writes a module for each worker and returns their paths. Files that start programs come first, of
- * which the slowest have workers of their own. The others are dealt to workers that take about the
- * same time. A few files are returned as they are.
+ * Writes a module for each worker and returns their paths. Files with a browser come first, then
+ * those that start programs, of which the slowest have workers of their own. The others are dealt to
+ * workers that take about the same time. A few files are returned as they are.
  * @param files paths relative to `root`, the slowest first
  */
 export async function shareWorkers(
@@ -35,16 +38,13 @@ export async function shareWorkers(
   root: string,
 ): Promise<string[]> {
   if (files.length < LEAST_FILES) return [...files];
-  const slow = files.filter((file) => startsPrograms(file) && SLOWEST.includes(file));
-  const programs = files.filter((file) => startsPrograms(file) && !slow.includes(file));
-  const others = files.filter((file) => !startsPrograms(file));
-  const count = Math.ceil(others.length / GROUP_FILES);
+  const { browser = [], slow = [], program = [], other = [] } = Object.groupBy(files, kindOf);
+  const count = Math.ceil(other.length / GROUP_FILES);
   const groups = [
-    ...slow.map((file) => [file]),
-    ...programs.flatMap((_, i) =>
-      i % PROGRAM_GROUP_FILES === 0 ? [programs.slice(i, i + PROGRAM_GROUP_FILES)] : []
-    ),
-    ...Array.from({ length: count }, (_, i) => others.filter((_, at) => at % count === i)),
+    ...inParts(browser, BROWSER_GROUP_FILES),
+    ...inParts(slow, 1),
+    ...inParts(program, PROGRAM_GROUP_FILES),
+    ...Array.from({ length: count }, (_, i) => other.filter((_, at) => at % count === i)),
   ];
   return await Promise.all(groups.map(async (group, i) => {
     const path = join(folder, `group_${String(i).padStart(3, "0")}_test.ts`);
@@ -59,6 +59,18 @@ export async function shareWorkers(
     );
     return path;
   }));
+}
+
+function kindOf(file: string): "browser" | "slow" | "program" | "other" {
+  if (IN_BROWSER.test(file)) return "browser";
+  if (!startsPrograms(file)) return "other";
+  return SLOWEST.includes(file) ? "slow" : "program";
+}
+
+/** Cuts a list into parts of this size. */
+function inParts(files: readonly string[], size: number): string[][] {
+  const count = Math.ceil(files.length / size);
+  return Array.from({ length: count }, (_, i) => files.slice(i * size, (i + 1) * size));
 }
 
 /** Removes the names of shared workers from the output of `deno test`. */
