@@ -87,9 +87,16 @@ async function createDatabase(template: string): Promise<TestDatabase & AsyncDis
   return { url: url.href, functions_url: functions_url.href, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** Connects to a database. `await using` ends the sessions. */
-export function connect(url: string, max = 1): postgres.Sql & AsyncDisposable {
-  const sql = postgres(url, { max, onnotice: () => {} });
+/**
+ * Connects to a database. `await using` ends the sessions.
+ * @param fetch_types whether results can have arrays, whose types a session fetches first
+ */
+export function connect(
+  url: string,
+  max = 1,
+  fetch_types = true,
+): postgres.Sql & AsyncDisposable {
+  const sql = postgres(url, { max, fetch_types, onnotice: () => {} });
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end() });
 }
 
@@ -107,6 +114,6 @@ export async function openSession(
 }
 
 async function asSuperuser(server: TestServer, work: (sql: postgres.Sql) => Promise<void>) {
-  await using sql = connect(server.superuser_url);
+  await using sql = connect(server.superuser_url, 1, false);
   await work(sql);
 }
