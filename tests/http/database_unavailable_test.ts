@@ -91,15 +91,11 @@ Deno.test("a database that freezes and responds again", async (t) => {
       assert.equal(await service.count("payments"), keys.size);
     });
     await t.step("a concurrent duplicate gets 409 after 3 s, not 503", async () => {
-      const first = await claimKey(service, "held", "00".repeat(32), "");
-      try {
-        const { response, ms } = await timed(pay("held"));
-        assertRefused(response, "idempotency_in_progress");
-        assert.ok(ms > 2_500, `${ms} ms`);
-        assertWithin(4_500, ms);
-      } finally {
-        await first.end();
-      }
+      await using _ = await claimKey(service, "held", "00".repeat(32), "");
+      const { response, ms } = await timed(pay("held"));
+      assertRefused(response, "idempotency_in_progress");
+      assert.ok(ms > 2_500, `${ms} ms`);
+      assertWithin(4_500, ms);
     });
   } finally {
     proxy.thaw();

@@ -123,16 +123,12 @@ serviceCase("Idempotency-Key on every operation that changes something", async (
       const before = await content();
       for (const [name, claimed] of [["equal", hash], ["other", ANOTHER]] as const) {
         await t.step(`waits for an ${name} request under way`, async () => {
-          const first = await claimKey(service, `${key}-${name}`, claimed, STORED);
-          try {
-            const duplicate = send(path, `${key}-${name}`);
-            await untilWaiting(service.sql);
-            await first`commit`;
-            if (claimed === hash) assertStored(await duplicate);
-            else assertRefused(await duplicate, "idempotency_conflict");
-          } finally {
-            await first.end();
-          }
+          await using first = await claimKey(service, `${key}-${name}`, claimed, STORED);
+          const duplicate = send(path, `${key}-${name}`);
+          await untilWaiting(service.sql);
+          await first`commit`;
+          if (claimed === hash) assertStored(await duplicate);
+          else assertRefused(await duplicate, "idempotency_conflict");
         });
       }
       await t.step("gets a response that is stored for less than 24 hours", async () => {

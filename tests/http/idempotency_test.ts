@@ -115,33 +115,27 @@ serviceCase("a duplicate of a request in progress", async (t, service) => {
     if (request[3] !== null) {
       await t.step(`${request[0]} waits for the payment's row, and replays`, async () => {
         const { first, send } = await claim(service, request, "moved");
-        try {
-          // Increments the sequence, as the change of the first request does.
-          await first`update pay.payments set sequence = sequence + 1`;
-          const duplicate = send();
-          await untilWaiting(service.sql);
-          await first`commit`;
-          const response = await duplicate;
-          assert.deepEqual([response.status, response.text], [201, STORED]);
-          assert.equal(response.headers.get("Idempotent-Replayed"), "true");
-        } finally {
-          await first.end();
-        }
+        await using _ = first;
+        // Increments the sequence, as the change of the first request does.
+        await first`update pay.payments set sequence = sequence + 1`;
+        const duplicate = send();
+        await untilWaiting(service.sql);
+        await first`commit`;
+        const response = await duplicate;
+        assert.deepEqual([response.status, response.text], [201, STORED]);
+        assert.equal(response.headers.get("Idempotent-Replayed"), "true");
       });
     }
     await t.step(`${request[0]} runs after the first is rolled back`, async () => {
       const { first, send } = await claim(service, request, "undone");
-      try {
-        const duplicate = send();
-        await untilWaiting(service.sql);
-        await first`rollback`;
-        const response = await duplicate;
-        assert.equal(response.headers.get("Idempotent-Replayed"), null, response.text);
-        assert.notEqual(response.text, STORED);
-        assertReplay(await send(), response);
-      } finally {
-        await first.end();
-      }
+      await using _ = first;
+      const duplicate = send();
+      await untilWaiting(service.sql);
+      await first`rollback`;
+      const response = await duplicate;
+      assert.equal(response.headers.get("Idempotent-Replayed"), null, response.text);
+      assert.notEqual(response.text, STORED);
+      assertReplay(await send(), response);
     });
   }
 });
@@ -151,22 +145,19 @@ serviceCase("a duplicate gives up after 3 s", async (t, service) => {
   for (const request of [DUPLICATED[1]!, DUPLICATED[3]!]) {
     await t.step(request[0], async () => {
       const { first, send } = await claim(service, request, "slow");
-      try {
-        // The time that a request takes on this machine now.
-        const { ms: usual_ms } = await timed(service.pay());
-        const before = await rowCounts(service);
-        const { response, ms } = await timed(send());
-        assert.deepEqual(await rowCounts(service), before);
-        assertRefused(response, "idempotency_in_progress");
-        assert.equal(response.body.error.type, "idempotency");
-        assert.equal(response.headers.get("Retry-After"), "1");
-        const is_in_time = ms >= PATIENCE_MS - 50 && ms < PATIENCE_MS + SLACK_MS + usual_ms;
-        assert.ok(is_in_time, `waited ${Math.round(ms)} ms`);
-        await first`commit`;
-        assert.equal((await send()).text, STORED);
-      } finally {
-        await first.end();
-      }
+      await using _ = first;
+      // The time that a request takes on this machine now.
+      const { ms: usual_ms } = await timed(service.pay());
+      const before = await rowCounts(service);
+      const { response, ms } = await timed(send());
+      assert.deepEqual(await rowCounts(service), before);
+      assertRefused(response, "idempotency_in_progress");
+      assert.equal(response.body.error.type, "idempotency");
+      assert.equal(response.headers.get("Retry-After"), "1");
+      const is_in_time = ms >= PATIENCE_MS - 50 && ms < PATIENCE_MS + SLACK_MS + usual_ms;
+      assert.ok(is_in_time, `waited ${Math.round(ms)} ms`);
+      await first`commit`;
+      assert.equal((await send()).text, STORED);
     });
   }
 });

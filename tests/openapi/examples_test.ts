@@ -261,12 +261,13 @@ async function recordErrors(service: TestService): Promise<Examples["components"
 /** The response to a concurrent duplicate of a request in progress. */
 async function inProgress(service: TestService): Promise<TestResponse> {
   const body = { amount: 1000, currency: "EUR" };
-  const first = await claimKey(service, "order-1002", fingerprint("POST", PAYMENTS, body), "{}");
-  try {
-    return await service.call("POST", PAYMENTS, { body, idempotency_key: "order-1002" });
-  } finally {
-    await first.end();
-  }
+  await using _ = await claimKey(
+    service,
+    "order-1002",
+    fingerprint("POST", PAYMENTS, body),
+    "{}",
+  );
+  return await service.call("POST", PAYMENTS, { body, idempotency_key: "order-1002" });
 }
 
 /** Calls another instance of the service, which the call may break. */

@@ -22,10 +22,10 @@ export async function contentOf(
   environment_id: string,
 ): Promise<Record<string, string[]>> {
   const tables = await service.sql<{ name: string }[]>`
-    select table_name as name from information_schema.columns
-    where table_schema = 'pay' and column_name = 'environment_id'
-      and table_name not in ('rate_counters', 'attempt_log')
-      and table_name in (select tablename from pg_tables where schemaname = 'pay') order by 1`;
+    select relname as name from pg_class
+    where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p')
+      and relname not in ('rate_counters', 'attempt_log')
+      and exists (select from pg_attribute where attrelid = oid and attname = 'environment_id')`;
   const rows = await service.sql.unsafe<{ name: string; row: string }[]>(
     tables.map(({ name }) =>
       `select '${name}' as name,

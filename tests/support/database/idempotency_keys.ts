@@ -2,19 +2,19 @@
 
 import type postgres from "postgres";
 import type { TestService } from "../service/service.ts";
-import { connect } from "./database.ts";
+import { openSession } from "./database.ts";
 
-/** Claims a key in a transaction that stays open. The caller ends the connection. */
+/** Claims a key in a transaction that stays open. `await using` rolls it back. */
 export async function claimKey(
   service: TestService,
   key: string,
   hash: string,
   body: string,
-): Promise<postgres.Sql> {
-  const connection = connect(service.database.url);
-  await connection`begin`;
-  await storeKey(service, key, hash, body, Date.now(), connection);
-  return connection;
+): ReturnType<typeof openSession> {
+  const session = await openSession(service.sql);
+  await session`begin`;
+  await storeKey(service, key, hash, body, Date.now(), session);
+  return session;
 }
 
 /** Stores the response of a request at a time. */
@@ -24,7 +24,7 @@ export async function storeKey(
   hash: string,
   body: string,
   at_ms: number,
-  sql = service.sql,
+  sql: postgres.Sql = service.sql,
 ): Promise<void> {
   const { id } = service.key;
   const environment_id = await service.environmentOf(service.key);
