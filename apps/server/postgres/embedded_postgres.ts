@@ -21,10 +21,7 @@ import { type LaunchFailure, launchPostgres, type PostgresProcess } from "./post
 export interface PostgresOptions extends InstallOptions {
   /** Folder for databases and password. Created if missing; `stop` keeps it. */
   data_dir: string;
-  /**
-   * Whether a commit survives a crash of the machine. Only tests and tools pass false. Their logins
-   * are then fast too, because nobody else reaches the hashes of their passwords.
-   */
+  /** Whether a commit survives a crash of the machine. Only tests and tools pass false. */
   durable: boolean;
   /** Size of a segment of the write-ahead log of a new cluster, in MB: 1, 2, 4 … By default 16. */
   wal_segment_mb?: number | undefined;

@@ -133,7 +133,7 @@ async function makeCluster(
       "--locale=C",
       "--locale-provider=builtin",
       "--builtin-locale=C.UTF-8",
-      ...(options.durable ? [] : ["--no-sync", "--set=scram_iterations=1"]),
+      ...(options.durable ? [] : ["--no-sync"]),
       ...(options.wal_segment_mb ? [`--wal-segsize=${options.wal_segment_mb}`] : []),
     ],
     cwd: home,
