@@ -115,6 +115,12 @@ const TEXTS: [name: string, text: string, contains: boolean][] = [
   ["the print of American Express", "3782.822463/10005", true],
   ["the print of Diners Club", "3622_720627.1667", true],
   ["percent-encoded spaces", "4242%204242%204242%204242", true],
+  [
+    "percent-encoded no-break spaces",
+    encodeURIComponent("4242\u00a04242\u00a04242\u00a04242"),
+    true,
+  ],
+  ["groups of four with several separators", "4242/4242:4242,4242", true],
   ["percent-encoded full-width digits", encodeURIComponent(FULL_WIDTH), true],
   ["percent-encoded digits among others", "https://x.example/%3424242%34242424242", true],
   ["broken percent-encoding", "%zz%4%C0 4242424242424242 %", true],

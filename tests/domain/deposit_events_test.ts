@@ -206,6 +206,7 @@ const CASES: [name: string, provider_events: string, line: string][] = [
   ["a reorganisation, then final", "a10+B a10-B a10+C a10", "completed 10, available 10"],
   ["final in a block that was undone before", "a10+B a10-B a10", "completed 10, available 10"],
   ["undone before it was seen, by the order of provider events", "a10-B a10+B", "pending 0"],
+  ["undone in a block that is seen later", "a10+C a10-B a10-C a10+B", "pending 0"],
   ["undone after it was final", "a10+B a10 a10-B", "completed 10, available 10, exceptions 1"],
   ["another token of ours", "a10+B$ a10$", "pending 0, unapplied USDT 10, exceptions 1"],
   [

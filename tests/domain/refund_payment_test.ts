@@ -46,6 +46,12 @@ const PENDING = refundWith({ reason: "duplicate", metadata: { order: "7" } });
 const move = (to: RefundStatus, members: Partial<Refund> = {}): Decide => (payment) =>
   decideAdvanceRefund(payment, JSON.stringify({ ...PENDING, ...members }), to, context);
 
+/** A part of a payment, and exactly the rest of one. */
+const REFUNDED: [payment: Payment, amount: number, status: PaymentStatus][] = [
+  [DONE, 1, "partially_refunded"],
+  [PARTLY, 600, "refunded"],
+];
+
 /** Payments of which 300 were refunded, and the status after that money has come back. */
 const COME_BACK: [payment: Payment, status?: PaymentStatus][] = [
   [paymentWith({ status: "refunded", amount_captured: 300, amount_refunded: 300 }), "completed"],
@@ -57,16 +63,16 @@ const returned = (to: RefundStatus): Decide => (payment) =>
   decideAdvanceRefund(payment, JSON.stringify(PENDING), to, context, "AC06");
 
 testMoves([
-  {
-    name: "refund a part",
-    payment: DONE,
-    decide: refund(1),
-    http: 201,
-    events: ["refund.created", "refund.completed", "payment.partially_refunded"],
-    ledger: ["refund available>processor 1"],
-    refunds: ["completed 1"],
-    members: { status: "partially_refunded", amount_refunded: 1 },
-  },
+  ...REFUNDED.map(([payment, amount, status]) => ({
+    name: `refund ${amount} of a payment that is ${payment.status}`,
+    payment,
+    decide: refund(amount),
+    http: 201 as const,
+    events: ["refund.created", "refund.completed", `payment.${status}`],
+    ledger: [`refund available>processor ${amount}`],
+    refunds: [`completed ${amount}`],
+    members: { status, amount_refunded: payment.amount_refunded + amount },
+  })),
   {
     name: "refund a part with manual settlement",
     payment: MANUAL,
