@@ -92,6 +92,7 @@ export async function runOperatorCommand(
     if (!load) throw new UsageError(`Unknown command "${name}"\n\n${overview()}`);
     const { USAGE, main } = await load();
     if (USAGE !== undefined && wantsHelp(args)) return print(USAGE), 0;
+    if (main && shell !== SHELL) throw new Error(`"${name}" has the shell of this process`);
     return await main?.(args) ?? await runActions(name, args, is_check, shell);
   } catch (error) {
     const code = reportFailure(error, shell);
@@ -111,9 +112,10 @@ async function runActions(
   const work = await readCommand(name, is_check ? [] : args, env);
   // It is large, and the help needs none of it.
   const { connectorsOf, withOperatorDatabase } = await import("./operator_database.ts");
-  return await withOperatorDatabase({ ...shell, env }, async (sql, settings) => {
-    const surroundings = { ...shell, env, sql, settings, now_ms: Date.now };
-    return await work({ ...surroundings, findConnector: connectorsOf(sql) });
+  const own = { ...shell, env };
+  return await withOperatorDatabase(own, async (sql, settings) => {
+    const findConnector = connectorsOf(sql);
+    return await work({ ...own, sql, settings, now_ms: Date.now, findConnector });
   }) ?? 0;
 }
 

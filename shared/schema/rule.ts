@@ -2,22 +2,32 @@
 
 import * as z from "zod";
 
-/** Refuses a value. `issues` has what was found before. */
-export type RuleContext = Pick<z.core.$RefinementCtx, "addIssue" | "issues">;
+/** An issue of the checked value; by default its input is the whole value. */
+interface Refusal {
+  code: z.core.$ZodIssue["code"];
+  path?: PropertyKey[];
+  message?: string;
+  [member: string]: unknown;
+}
+
+export interface RuleContext {
+  addIssue(issue: Refusal): void;
+  /** Those that earlier checks have added. */
+  issues: z.core.$ZodRawIssue[];
+}
 
 /**
- * Makes a check of a rule. zod's `superRefine` would give the value of each request a member that
- * is a new function. V8 places a function that is assigned to a member in the old generation, where
- * it would keep the value until the next full collection.
+ * Makes a check of a rule. zod's `superRefine` would assign a new function to a member of its
+ * payload. V8 places such a function in the old generation, where it would keep the value until the
+ * next full collection. (`transform` does the same, but to the values of single members.)
  */
 export function rule<Value>(
   judge: (value: Value, context: RuleContext) => void,
-  params?: z.core.$ZodCustomParams,
+  params?: Pick<z.core.$ZodCustomParams, "when">,
 ) {
   return z.core._check<Value>(({ value, issues }) => {
-    const addIssue: RuleContext["addIssue"] = (issue) => {
-      const given = { input: value, continue: true, ...issue as object };
-      issues.push(given as unknown as z.core.$ZodRawIssue);
+    const addIssue = (issue: Refusal) => {
+      issues.push({ input: value, continue: true, ...issue } as unknown as z.core.$ZodRawIssue);
     };
     judge(value, { issues, addIssue });
   }, params);

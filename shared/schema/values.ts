@@ -18,7 +18,7 @@ import {
   MAX_NAME,
 } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
-import { type RuleContext } from "./rule.ts";
+import type { RuleContext } from "./rule.ts";
 
 export function id(prefix: IdPrefix) {
   return mustBe(

@@ -164,16 +164,31 @@ class ConnectionPool {
   /** Throws the driver's error. */
   async run<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]> {
     const connection = this.#free.pop() ?? await this.#wait();
-    const sent = [...parameters];
-    const query = connection.unsafe(text, sent, { prepare: this.#prepare });
     try {
-      return (await query).splice(0) as Row[];
+      return await this.#send<Row>(connection, text, parameters);
     } finally {
-      // V8 keeps the object of a statement until the next full collection, because it assigns new
-      // functions to members (shared/schema/rule.ts). So it must not hold the texts and rows.
-      sent.length = 0;
-      Object.assign(query, { parameters: [] });
       this.#release(connection);
+    }
+  }
+
+  /**
+   * The driver assigns new functions to its object of a statement, so that V8 keeps the object
+   * until the next full collection (schema/rule.ts). It must not hold the parameters and the rows.
+   */
+  async #send<Row>(
+    connection: postgres.Sql,
+    text: string,
+    parameters: readonly (string | number | null)[],
+  ): Promise<Row[]> {
+    const sent = [...parameters];
+    const query = connection.unsafe<Row[]>(text, sent, { prepare: this.#prepare });
+    let rows: Row[] = [];
+    try {
+      rows = await query;
+      return rows.slice();
+    } finally {
+      const { parameters: bound = [] }: { parameters?: unknown[] } = query as object;
+      for (const held of [sent, bound, rows]) held.length = 0;
     }
   }
 

@@ -44,6 +44,7 @@ consoleCase("a link that carries the key", async (step, { start, origin, open })
   await step("the printed link opens the sandbox", async () => {
     await sections(page).waitFor();
     await see("No payments yet");
+    assert.equal(await page.getByText("of 14 scopes").count(), 0);
   });
 
   await step("the key is in no address and no storage", async () => {

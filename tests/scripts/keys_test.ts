@@ -241,7 +241,7 @@ Deno.test("deno task keys uses the embedded server, running or not", (t) =>
     const made = await runOperatorProgram(env, "keys", "create", "--mode", "test");
     await t.step("it starts the server for the command if none runs", async () => {
       assert.equal(made.code, 0, made.said);
-      assert.match(made.out, /^sk_test_/);
+      assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
       const live = await keys(env, "create", "--mode", "live");
       assert.match(live.out, /^sk_live_/, live.said);
       await assert.rejects(Deno.stat(join(data_dir, "postgres", "postmaster.pid")));

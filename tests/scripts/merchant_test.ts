@@ -95,7 +95,8 @@ serviceCase("an account has one merchant in all of its environments", async (t, 
     await createEnvironment(sql, { id: idGenerator(Date.now())("env_"), account, livemode: false });
     assert.deepEqual(await seen(), { name: "Acme", color: "#0a5c36", logo: null });
   });
-  await t.step("an account that does not exist", async () => {
+  await t.step("an account that does not exist, and the demo account by default", async () => {
     await assert.rejects(run("show", "--account", "nobody"), /"nobody" has no environment/);
+    await assert.rejects(operate(sql, ["merchant", "show"]), /"demo" has no environment/);
   });
 });

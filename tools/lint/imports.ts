@@ -1,7 +1,7 @@
 /**
  * Rules of `deno lint` for the house (docs/architecture.md §1): imports follow the arrows between
- * the folders, only the provider events move a payment, refund, dispute or transfer, and no request
- * leaves its values in the old generation.
+ * the folders, only the provider events move a payment, refund, dispute or transfer, and no function
+ * is assigned to a member.
  */
 
 const ROOT = new URL("../../", import.meta.url);
@@ -149,12 +149,11 @@ const plugin: Deno.lint.Plugin = {
         };
       },
     },
-    held: {
+    assigned_functions: {
       create(context) {
         if (!pathOf(context.filename).startsWith("shared/")) return {};
-        // V8 places such a function in the old generation (shared/schema/rule.ts).
-        const message = "a function assigned to a member, as by superRefine, holds its values " +
-          "until the next full collection";
+        const message = "V8 keeps what such a function holds until the next full collection: " +
+          "see rule() in shared/schema/rule.ts";
         const check = (node: Deno.lint.Node) => context.report({ node, message });
         return {
           "AssignmentExpression[left.type='MemberExpression'][right.type=/FunctionExpression$/]":

@@ -89,7 +89,8 @@ async function main() {
     for (let rest = bytes; rest.length > 0;) rest = rest.subarray(write(rest));
   }
   for (const hook of after) await Promise.resolve(hook()).catch(() => {});
-  endProcess(0);
+  Object.assign(Deno, { exit: endProcess });
+  process.exit(0);
 }
 
 /** Makes `Deno.test` keep tests. A test cannot end this process. */

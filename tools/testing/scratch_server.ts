@@ -13,8 +13,8 @@ const MEMORY_BYTES = 1024 ** 3;
 /** Test files run in parallel, and each opens several connections. */
 const MAX_CONNECTIONS = "300";
 /**
- * A test file opens about 20 connections, and the default of 4096 takes a third of the processor
- * time of each. A random password needs no slow hash.
+ * A test file opens about 20 connections, and the 4096 rounds of hashing that are the default take a
+ * third of the processor time of a connection. A random password needs no slow hash.
  */
 const SCRAM_ITERATIONS = "1";
 
@@ -55,18 +55,21 @@ export async function startServer(folder: string): Promise<RunServer> {
     durable: false,
     settings: { max_connections: MAX_CONNECTIONS, scram_iterations: SCRAM_ITERATIONS },
   });
-  const { password } = new URL(server.superuser_url);
-  await using sql = openConnection(server.superuser_url);
-  await sql.unsafe(`alter role current_user password '${decodeURIComponent(password)}'`);
-  return {
-    superuser_url: server.superuser_url,
-    programs_home: server.programs_home,
-    close: async () => {
-      await server.stop();
-      // For root it is elsewhere if the account of PostgreSQL cannot enter the folder.
-      await Deno.remove(server.home, { recursive: true });
-    },
+  const { superuser_url, programs_home } = server;
+  const close = async () => {
+    await server.stop();
+    // For root it is elsewhere if the account of PostgreSQL cannot enter the folder.
+    await Deno.remove(server.home, { recursive: true });
   };
+  try {
+    await using sql = openConnection(superuser_url);
+    const password = decodeURIComponent(new URL(superuser_url).password);
+    await sql.unsafe(`alter role current_user password '${password}'`);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { superuser_url, programs_home, close };
 }
 
 export function databaseUrl(server_url: string, database: string): string {

@@ -11,7 +11,7 @@ const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.met
 const GROUP_FILES = 20;
 /** Tests that start programs take longer. */
 const PROGRAM_GROUP_FILES = 3;
-/** These tests share a local start and a browser too. In this number no worker is far longer. */
+/** Such files share a local start and a browser too. With five, workers take about the same time. */
 const BROWSER_GROUP_FILES = 5;
 const IN_BROWSER = /^tests\/(checkout|console)\/|\/reference_site_test\.ts$/;
 const WITH_PROGRAMS =

@@ -38,11 +38,17 @@ if (no_browser) {
 
 let browser: Promise<Browser> | undefined;
 
-Deno.test.afterAll(async () => await (await browser)?.close());
+const running = async () => await browser?.catch(() => undefined);
 
-/** The browser of this worker. The first test starts it, and it ends after the last one. */
-export function sharedBrowser(): Promise<Browser> {
-  return browser ??= launchBrowser();
+Deno.test.afterAll(async () => await (await running())?.close());
+
+/**
+ * The browser of this worker. The first test starts it, or the one after a crash, and it ends after
+ * the last one.
+ */
+export async function sharedBrowser(): Promise<Browser> {
+  if (!(await running())?.isConnected()) browser = launchBrowser();
+  return await browser!;
 }
 
 /** Starts the browser. Throws if there is none. */

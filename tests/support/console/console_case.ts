@@ -9,13 +9,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type {
-  Browser,
-  BrowserContext,
-  BrowserContextOptions,
-  Page,
-  Request,
-} from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
 import { isSecret } from "../../../apps/console/data/shelf.ts";
 import { withoutKeys } from "../../../shared/core/masked_secrets.ts";
 import { no_browser, sharedBrowser } from "./browser.ts";
@@ -74,16 +68,16 @@ export function browserCase(
     name,
     ignore: ignore || no_browser,
     async fn(t) {
-      const opened: OpenedPage[] = [];
+      const judgements: (() => Promise<void>)[] = [];
       const step: Step = async (name, work) => {
         if (!await t.step(name, work)) throw new Error(`Stopped after "${name}"`);
       };
       const [start, browser] = await Promise.all([openAccount(), sharedBrowser()]);
       try {
-        await run(step, caseOf(start, browser, opened));
-        for (const { judge } of opened) await judge();
+        await run(step, caseOf(start, browser, judgements));
+        for (const judge of judgements) await judge();
       } finally {
-        for (const { context } of opened) await context.close();
+        for (const context of browser.contexts()) await context.close();
       }
     },
   });
@@ -117,13 +111,7 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, "console", `${name}.png`) });
 }
 
-interface OpenedPage {
-  context: BrowserContext;
-  /** Throws if the page has done what none may do. */
-  judge(): Promise<void>;
-}
-
-function caseOf(start: SharedStart, browser: Browser, opened_pages: OpenedPage[]) {
+function caseOf(start: SharedStart, browser: Browser, judgements: (() => Promise<void>)[]) {
   const { origin } = new URL(start.base_url);
   /** Opens the console at a place, such as `#/payments`. */
   const open = async (place = "", options: OpenOptions = {}) => {
@@ -148,7 +136,7 @@ function caseOf(start: SharedStart, browser: Browser, opened_pages: OpenedPage[]
       if (message.type() !== "error" || text.startsWith("Failed to load resource")) return;
       if (!provoked?.test(text)) faults.push(text);
     });
-    const judge = async () => {
+    judgements.push(async () => {
       assert.deepEqual(faults, []);
       for (const [item, text] of await page.evaluate(readStorage)) {
         assert.match(item, KEPT);
@@ -157,8 +145,7 @@ function caseOf(start: SharedStart, browser: Browser, opened_pages: OpenedPage[]
         assert.ok(!isSecret(text) && !UNSTORED.test(text), `${item} has ${text}`);
       }
       assert.deepEqual(await context.cookies(), []);
-    };
-    opened_pages.push({ context, judge });
+    });
     await page.goto(url + place);
     return opened;
   };

@@ -107,8 +107,7 @@ export async function openSession(
   const session = await sql.reserve();
   return Object.assign(session, {
     async [Symbol.asyncDispose]() {
-      await session`rollback`;
-      session.release();
+      await session`rollback`.finally(() => session.release());
     },
   });
 }

@@ -12,9 +12,14 @@ export async function claimKey(
   body: string,
 ): ReturnType<typeof openSession> {
   const session = await openSession(service.sql);
-  await session`begin`;
-  await storeKey(service, key, hash, body, Date.now(), session);
-  return session;
+  try {
+    await session`begin`;
+    await storeKey(service, key, hash, body, Date.now(), session);
+    return session;
+  } catch (error) {
+    await session[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 /** Stores the response of a request at a time. */

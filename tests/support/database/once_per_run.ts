@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { testServer } from "./database.ts";
 
-/** Returns the text that the first file that asks for this name makes. Others wait for it. */
+/** The first caller makes the text of this name. Later callers wait for it, and get the same one. */
 export async function oncePerRun(name: string, make: () => Promise<string>): Promise<string> {
   const path = join(testServer().folder, name);
   using file = await Deno.open(path, { create: true, append: true });

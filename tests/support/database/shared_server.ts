@@ -59,9 +59,9 @@ async function readServer(file: string): Promise<string | null> {
   }
 }
 
-/** A template belongs to its migrations and schema files. */
+/** A template belongs to its migrations and schema files, and to this form of TestServer. */
 async function digest(): Promise<string> {
-  const hash = createHash("sha256");
+  const hash = createHash("sha256").update("2");
   for (const part of ["migrations", "schemas"]) {
     const names: string[] = [];
     for await (const { name } of Deno.readDir(join(SUPABASE, part))) {

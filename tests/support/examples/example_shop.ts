@@ -10,6 +10,7 @@ import { freePort } from "../common/free_port.ts";
 import { launchCommand } from "../common/running_command.ts";
 import { until } from "../common/until.ts";
 import { shellExamples } from "../documents/readme_document.ts";
+import { readCredentials } from "../local/local_start.ts";
 import type { SharedStart } from "../local/shared_start.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
@@ -24,13 +25,13 @@ const START_MS = 180_000;
 export async function startExample(
   name: string,
   folder: string,
-  { base_url, test_key }: SharedStart,
+  { data_dir, test_key }: SharedStart,
 ) {
   const path = join(folder, "examples", name);
   await copySources(join(ROOT, "examples", name), path);
   await copySources(join(ROOT, "packages/client"), join(folder, "packages/client"));
   await Deno.mkdir(join(folder, ".local"));
-  const credentials = JSON.stringify({ base_url, test_key });
+  const credentials = JSON.stringify({ ...await readCredentials(data_dir), test_key });
   await Deno.writeTextFile(join(folder, ".local/credentials.json"), credentials);
   const readme = await Deno.readTextFile(join(path, "README.md"));
   const port = String(freePort());

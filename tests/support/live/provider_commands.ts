@@ -4,7 +4,7 @@ import type postgres from "postgres";
 import type { Surroundings } from "../../../apps/operator/command_line.ts";
 import { readCommand } from "../../../apps/operator/operator.ts";
 import { connectorsOf } from "../../../apps/operator/operator_database.ts";
-import { silentShell } from "../local/operator.ts";
+import { recordingShell } from "../local/operator.ts";
 
 /** The flags of settings. */
 export function setFlags(settings: Readonly<Record<string, string>>): string[] {
@@ -23,7 +23,7 @@ export async function operate(
 ): Promise<{ code: number; out: string; said: string[] }> {
   const [name, ...own] = args;
   const all = { PUBLIC_BASE_URL: "https://api.example.com/functions/v1", ...variables };
-  const { shell, out, said } = silentShell((name) => (all as Record<string, string>)[name]);
+  const { shell, out, said } = recordingShell((name) => (all as Record<string, string>)[name]);
   const work = await readCommand(name!, own, shell.env);
   const code = await work({
     ...shell,

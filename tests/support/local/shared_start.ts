@@ -1,6 +1,6 @@
 /**
- * The local start that the tests of a worker share, because its launch takes longer than many a
- * test. It ends after the last one. Each test has an account of its own, and sees no other.
+ * The local start that the tests of a worker share, because its launch takes longer than most of
+ * them. It ends after the last one. Each test has an account of its own, and sees no other.
  */
 
 import { idGenerator } from "../../../shared/core/ids.ts";
@@ -12,21 +12,16 @@ import { launchStart } from "./local_start.ts";
 /** A start with the test key of an account. */
 export type SharedStart = Awaited<ReturnType<typeof openAccount>>;
 
-/** `deno task mutants` changes these variables between the tests of a process. */
-const SURROUNDINGS = ["TEST_SERVER", "__STRYKER_ACTIVE_MUTANT__"];
-
 let launched: ReturnType<typeof launch> | undefined;
-let launched_in = "";
 let accounts = 0;
 
 Deno.test.afterAll(end);
 
 /** Makes an account at the start of this worker, and launches the start for the first one. */
 export async function openAccount() {
-  const surroundings = SURROUNDINGS.map((name) => Deno.env.get(name)).join();
-  if (surroundings !== launched_in) await end();
-  launched_in = surroundings;
-  const { start: { base_url, data_dir, output }, sql } = await (launched ??= launch());
+  launched ??= launch();
+  launched.catch(() => launched = undefined);
+  const { start: { base_url, data_dir, output }, sql } = await launched;
   const account = `demo ${++accounts}`;
   const newId = idGenerator(Date.now());
   const environment_id = newId("env_");

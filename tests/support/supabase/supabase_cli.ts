@@ -11,7 +11,7 @@ const ACCESS_TOKEN = `sbp_${"0".repeat(40)}`;
 /** A script in place of `npx`. It runs the CLI with a profile that names the stand-ins. */
 const NPX = `#!/bin/sh
 PATH=$REAL_PATH
-[ "$1 $2" = "-y ${CLI}" ] || exit 1
+[ "$1 $2" = "-y ${CLI}" ] || { echo "not -y ${CLI}: $*" >&2; exit 1; }
 shift 2
 for arg; do
   shift

@@ -74,7 +74,7 @@ export async function startSupabaseServer(
   const account = await postgresAccount();
   const programs = await programsFor(version, offers_extensions ? folder : null);
   const path = join(disks?.data ?? folder, "data");
-  const password = disks?.wal === undefined
+  let password = disks?.wal === undefined
     ? await copyCluster(version, programs, path)
     : await makeCluster(programs, path, join(disks.wal, "wal"));
   const launch = async (port: number) =>
@@ -90,7 +90,9 @@ export async function startSupabaseServer(
   const urlFor = (user: string) => `postgres://${user}:${password}@127.0.0.1:${port}/postgres`;
   await using sql = connect(urlFor("supabase_admin"));
   await sql.unsafe(await Deno.readTextFile(ROLES)).simple();
-  for (const role of ["postgres", "authenticator"]) {
+  // Copies of a cluster have one password.
+  password = randomPassword();
+  for (const role of ["supabase_admin", "postgres", "authenticator"]) {
     await sql.unsafe(`alter role ${role} password '${password}'`);
   }
   const close = async () => {
@@ -147,7 +149,11 @@ async function makeCluster(
   const password_file = `${path}_password`;
   await Deno.writeTextFile(password_file, password);
   const folders = wal === undefined ? [path] : [path, wal];
-  for (const each of folders) await Deno.mkdir(each, { mode: 0o700 });
+  for (const each of folders) {
+    // One of an attempt that failed.
+    await Deno.remove(each, { recursive: true }).catch(() => {});
+    await Deno.mkdir(each, { mode: 0o700 });
+  }
   for (const each of [...folders, password_file]) await giveTo(account, each);
   await outputOf([
     programs.initdb,
