@@ -13,7 +13,7 @@ const GROUP_FILES = 20;
 const PROGRAM_GROUP_FILES = 3;
 /** Such files share a local start and a browser too. With five, workers take about the same time. */
 const BROWSER_GROUP_FILES = 5;
-const IN_BROWSER = /^tests\/(checkout|console)\/|\/reference_site_test\.ts$/;
+const IN_BROWSER = /^tests\/(checkout|console)\//;
 const WITH_PROGRAMS =
   /^tests\/(cells|chaos|checkout|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|supabase)\//;
 
