@@ -72,17 +72,19 @@ export const SLOWEST: readonly string[] = [
 
 /**
  * The files that a run without paths leaves to `.ci/nightly`. They install packages, compile
- * programs in other languages, measure times or sizes, render a large page of another project, or
- * wait for minutes.
+ * programs in other languages, measure times or sizes, render hundreds of views, or wait for
+ * minutes.
  */
 const AT_NIGHT: readonly string[] = [
   "tests/cells/move_test.ts",
   "tests/cells/outage_test.ts",
+  "tests/console/views_test.ts",
   "tests/core/linear_time_test.ts",
   "tests/database/list_rows_test.ts",
   "tests/end_to_end/client_package_test.ts",
   "tests/examples/shops_test.ts",
   "tests/examples/supabase_orders_test.ts",
+  "tests/http/retention_test.ts",
   "tests/http/storage_test.ts",
   "tests/live/bank_load_test.ts",
   "tests/openapi/generated_clients_test.ts",
@@ -90,6 +92,7 @@ const AT_NIGHT: readonly string[] = [
   "tests/scripts/reference_site_test.ts",
   "tests/supabase/outage_test.ts",
   "tests/supabase/push_test.ts",
+  "tests/webhook/retention_test.ts",
 ];
 
 /**
