@@ -50,6 +50,31 @@ Deno.test("query() uses the session that was used last", async (t) => {
   });
 });
 
+Deno.test("query() leaves no parameter and no row in the driver's object of a statement", async () => {
+  await using clone = await cloneDatabase();
+  await using database = openPool({ url: clone.functions_url });
+  await using sql = connect(clone.url);
+  type Statement = { args: unknown[]; parameters: unknown[]; handle(): unknown };
+  const { prototype } = sql.unsafe("select 1").constructor as unknown as { prototype: Statement };
+  const { handle } = prototype;
+  const seen = new Set<Statement>();
+  prototype.handle = function () {
+    seen.add(this);
+    return handle.call(this);
+  };
+  try {
+    const rows = await database.query("select $1::text as kept", ["secret"]);
+    assert.deepEqual(rows, [{ kept: "secret" }]);
+    await assert.rejects(database.query("select 1 / ($1::int - 1), $2::text", [1, "secret"]));
+  } finally {
+    prototype.handle = handle;
+  }
+  const held = [...seen].flatMap(({ args, parameters }) => [...args, ...parameters]);
+  assert.deepEqual([seen.size, held], [2, []]);
+  const results = await Promise.allSettled(seen);
+  assert.deepEqual(results.flatMap((each) => each.status === "fulfilled" ? each.value : []), []);
+});
+
 /** The bytes after the last row: CommandComplete of `select 1` and ReadyForQuery. */
 const END_BYTES = 14 + 6;
 const QUERY = "select n::int as n from generate_series(1, $1::int) n";
